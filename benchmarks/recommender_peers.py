@@ -1,4 +1,4 @@
-"""Our exposure models beside `implicit` and `lenskit`: all tuned on the same validation part, in one run.
+"""Our implicit-feedback models beside `implicit` and `lenskit`: all tuned on the same validation part, in one run.
 
     python benchmarks/recommender_peers.py     (pip install implicit lenskit)
 
@@ -36,9 +36,9 @@ Fit = Callable[[Table, Settings], np.ndarray]  # takes and settings to scores of
 
 
 def ours(kind: Any) -> Fit:
-    def fit(takes: Table, settings: Settings) -> np.ndarray:
+    def fit(interactions: Table, settings: Settings) -> np.ndarray:
         model = kind(random_state=SEED, **settings) if "random_state" in kind().get_params() else kind(**settings)
-        return model.fit(takes)._score_table(np.arange(takes.shape[0]), 0, takes.shape[1])
+        return model.fit(interactions)._score_table(np.arange(interactions.shape[0]), 0, interactions.shape[1])
 
     return fit
 
@@ -46,35 +46,35 @@ def ours(kind: Any) -> Fit:
 def theirs(name: str, kind: str) -> Fit:
     """Of implicit: a model of factors or of neighbours."""
 
-    def fit(takes: Table, settings: Settings) -> np.ndarray:
+    def fit(interactions: Table, settings: Settings) -> np.ndarray:
         import implicit
 
         if name == "nearest_neighbours":
             model = getattr(implicit.nearest_neighbours, kind)(num_threads=2, **settings)
-            model.fit(takes, show_progress=False)
-            return (takes @ model.similarity).toarray()
+            model.fit(interactions, show_progress=False)
+            return (interactions @ model.similarity).toarray()
         if name == "bpr":
             model = implicit.cpu.bpr.BayesianPersonalizedRanking(num_threads=2, random_state=SEED, **settings)
         else:
             model = implicit.cpu.als.AlternatingLeastSquares(num_threads=2, random_state=SEED, **settings)
-        model.fit(takes, show_progress=False)
+        model.fit(interactions, show_progress=False)
         return model.user_factors @ model.item_factors.T
 
     return fit
 
 
 def lenskit_model(module: str, kind: str) -> Fit:
-    def fit(takes: Table, settings: Settings) -> np.ndarray:
+    def fit(interactions: Table, settings: Settings) -> np.ndarray:
         import importlib
 
         import pandas as pd
         from lenskit.data import ItemList, RecQuery, from_interactions_df
 
-        entries = takes.tocoo()
+        entries = interactions.tocoo()
         data = from_interactions_df(pd.DataFrame({"user_id": entries.row, "item_id": entries.col}))
         scorer = getattr(importlib.import_module(f"lenskit.{module}"), kind)(**settings)
         scorer.train(data)
-        out, items = np.full(takes.shape, -1e9, dtype=np.float32), ItemList(np.arange(takes.shape[1]))
+        out, items = np.full(interactions.shape, -1e9, dtype=np.float32), ItemList(np.arange(interactions.shape[1]))
         for user in np.unique(entries.row):
             found = scorer(RecQuery(user_id=user, user_items=data.user_row(user)), items).scores()
             out[user] = np.where(np.isfinite(found), found, -1e9)
@@ -83,8 +83,11 @@ def lenskit_model(module: str, kind: str) -> Fit:
     return fit
 
 
-def popularity(takes: Table, settings: Settings) -> np.ndarray:
-    return np.tile(takes.sum(axis=0).A1 if hasattr(takes.sum(axis=0), "A1") else takes.sum(axis=0), (takes.shape[0], 1))
+def popularity(interactions: Table, settings: Settings) -> np.ndarray:
+    return np.tile(
+        interactions.sum(axis=0).A1 if hasattr(interactions.sum(axis=0), "A1") else interactions.sum(axis=0),
+        (interactions.shape[0], 1),
+    )
 
 
 def grid(**values: tuple[Any, ...]) -> list[Settings]:
@@ -173,16 +176,16 @@ class Part:
 
     def scores(self, name: str, settings: Settings) -> np.ndarray:
         settings = dict(settings)
-        takes = self.liked if settings.pop("likes") else self.all
+        interactions = self.liked if settings.pop("likes") else self.all
         with threadpool_limits(1, "blas"):
-            return METHODS[name][1](takes, settings)
+            return METHODS[name][1](interactions, settings)
 
 
 def recommender(part: Part) -> dict[str, np.ndarray]:
     """Return nDCG@10 of each user of our recommender at its defaults, by what is asked."""
     out = {}
     model = Recommender(random_state=SEED).fit(part.X[part.train], part.y[part.train])
-    for name, by in (("likes", "like"), ("any", "take")):
+    for name, by in (("likes", "like"), ("any", "interaction")):
         items = model.recommend(np.arange(part.all.shape[0]), 10, rank_by=by).items.astype(np.int64)
         out[name] = user_ndcgs(items, sparse.csr_array(part.held[name]), 10)
     return out

@@ -1,8 +1,8 @@
-"""Recommendations: how good lists are, whether P(take) is calibrated, and what they cost.
+"""Recommendations: how good lists are, whether P(interact) is calibrated, and what they cost.
 
 python benchmarks/recommenders.py measure FILE [SPLIT ...]    cells that FILE, of a JSON object a line, has not yet
 python benchmarks/recommenders.py publish FILE                the table of them, into README.md
-python benchmarks/recommenders.py calibration                 bins of P(take), into README.md
+python benchmarks/recommenders.py calibration                 bins of P(interact), into README.md
 python benchmarks/recommenders.py times                       seconds on ML-100K and ML-1M, on an idle machine
 """
 
@@ -32,10 +32,12 @@ SPLITS: dict[str, tuple[str, str, tuple[int, ...], str]] = {
     "ML-100K, last fifth of each user": ("ml-100k", "user-last", (10,), ".224"),
     "ML-1M": ("ml-1m", "per-user", (10, 11), ".396 / .437"),
 }
-ALL, TAKES, RECENT = "Recommender()", "Recommender(), by take", "Recommender([EASE(recency=10), LogisticMF()])"
+ALL, INTERACTIONS, RECENT = "Recommender()", "Recommender(), by take", "Recommender([EASE(recency=10), LogisticMF()])"
 METHODS: dict[str, Callable[[int], Any]] = {
     ALL: lambda seed: Recommender(random_state=seed),
-    TAKES: lambda seed: Recommender(ratings=OrdinalProbit(10, n_sweeps=9, burn_in=4), random_state=seed),  # idle here
+    INTERACTIONS: lambda seed: Recommender(
+        ratings=OrdinalProbit(10, n_sweeps=9, burn_in=4), random_state=seed
+    ),  # idle here
     RECENT: lambda seed: Recommender([EASE(recency=10), LogisticMF()], random_state=seed),
     "EASE()": lambda seed: EASE(random_state=seed),
     "EASE(recency=10)": lambda seed: EASE(recency=10, random_state=seed),
@@ -63,7 +65,7 @@ def cell(split: str, seed: int, method: str) -> dict[str, Any]:
     found = evaluate_recommendations(
         {method: METHODS[method](seed)}, loaded.X, loaded.y, protocol, random_state=seed, likes=4, test_size=0.2,
         test_users=0.2, time=loaded.timestamps if protocol == "user-last" else None,
-        ranking={"rank_by": "take"} if method == TAKES else None,
+        ranking={"rank_by": "interaction"} if method == INTERACTIONS else None,
     )  # fmt: skip
     one = {"split": split, "seed": seed, "method": method, "seconds": time.process_time() - began}
     for name in (method, "popularity"):
@@ -143,11 +145,11 @@ def bins_of(name: str, seed: int) -> list[tuple[float, float, float, int]]:
     known = items >= 0
     taken = np.zeros(seen.shape, dtype=np.bool_)
     taken[users[known], items[known]] = True
-    n_taken = taken.sum(axis=1)
-    p = among_the_next(np.exp(log_shares(model.utilities(), seen).astype(float)), n_taken)
+    n_chosen = taken.sum(axis=1)
+    p = among_the_next(np.exp(log_shares(model.utilities(), seen).astype(float)), n_chosen)
     out = []
     for low, high in pairwise(EDGES):
-        inside = ~seen & (n_taken > 0)[:, None] & (p >= low) & (p < high)
+        inside = ~seen & (n_chosen > 0)[:, None] & (p >= low) & (p < high)
         n = int(inside.sum())
         of_users = np.where(inside, taken - p, 0).sum(axis=1)
         out.append((p[inside].mean(), taken[inside].mean(), np.sqrt(np.sum(of_users**2)) / n, n))
@@ -165,7 +167,7 @@ def calibration() -> None:
         print(rows[-1], flush=True)
     header = ["data", "seed", *(f"{low} to {min(high, 1)}" for low, high in pairwise(EDGES))]
     text = (
-        "A random fifth of each user held out: the probability that an item is among the K takes of a user that were "
+        "A random fifth of each user held out: the probability that an item is among the K interactions of a user that were "
         "held out, min(1, t P) with t such that they "
         'sum to K; predicted / observed, by bins of it. "!" stands where the two differ by more than 10 % and by more '
         "than two standard errors over users.\n\n"

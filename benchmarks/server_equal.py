@@ -54,7 +54,7 @@ def reasons(found: Any, what: str, names: Any = None) -> list[dict[str, Any]]:
             else:
                 of_value = {"feature": "value", "rating": "rating"}[kind]
                 called = names[name] if kind == "feature" and not isinstance(name, str) else name
-                parts = {key: term[key] for key in ("contribution", "take", "like") if term.get(key) is not None}
+                parts = {key: term[key] for key in ("contribution", "interaction", "like") if term.get(key) is not None}
                 one["reasons"].append(
                     {"feature" if kind == "feature" else "item": called, of_value: term["value"]} | parts
                 )
@@ -99,7 +99,7 @@ class OfRatings:
             how["candidates"] = self._some(self.items, 100)
         ways: list[dict[str, Any]] = [{}]
         if self.recommends:
-            ways += [{"rank_by": way} for way in ("like", "take", "gain", "rating")]
+            ways += [{"rank_by": way} for way in ("like", "interaction", "gain", "rating")]
         if self.is_probable:
             level = self.scale[rng.integers(1, len(self.scale))]
             ways += [{"at_least": level}, {"rank_by": "rating", "at_least": level}]
@@ -115,7 +115,7 @@ class OfRatings:
             del given["rank_by"]
         found = model.recommend(users, **given)
         items, scores = found
-        parts = {name: getattr(found, name, None) for name in ("p_take", "p_like")}
+        parts = {name: getattr(found, name, None) for name in ("p_interact", "p_like")}
         lists = []
         for row, user in enumerate(users):
             there = np.isfinite(scores[row])

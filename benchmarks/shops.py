@@ -24,7 +24,7 @@ import numpy as np
 from common import publish, table
 from scipy import sparse
 
-from cofactor.datasets import load_ratings, make_takes
+from cofactor.datasets import load_ratings, make_interactions
 from cofactor.metrics.topn import user_ndcgs
 from cofactor.metrics.user_means import user_mean
 from cofactor.model.user_splits import PerUserHoldout
@@ -66,8 +66,8 @@ def jokes() -> Takes:
     return ones(*np.nonzero((ratings >= LIKED_JOKE) & (ratings < NO_JOKE)))
 
 
-def made_up(n_users: int, n_items: int, n_takes: int) -> Takes:
-    return make_takes(n_users, n_items, n_takes, n_factors=20, random_state=0)[0]
+def made_up(n_users: int, n_items: int, n_interactions: int) -> Takes:
+    return make_interactions(n_users, n_items, n_interactions, n_factors=20, random_state=0)[0]
 
 
 def ones(users: np.ndarray, items: np.ndarray) -> Takes:
@@ -114,12 +114,12 @@ METHODS: dict[str, tuple[Any, dict[str, tuple[float, ...]]]] = {
 }
 
 
-def model_of(name: str, takes: Takes, settings: dict[str, float]) -> Any:
+def model_of(name: str, interactions: Takes, settings: dict[str, float]) -> Any:
     kind = METHODS[name][0]
     given: dict[str, Any] = {key: value for key, value in settings.items() if key != "unobserved"}
     if "unobserved" in settings:
-        n, m = takes.shape
-        given["unobserved"] = min(1.0, 8 * settings["unobserved"] * takes.nnz / (n * m))
+        n, m = interactions.shape
+        given["unobserved"] = min(1.0, 8 * settings["unobserved"] * interactions.nnz / (n * m))
     if name == "Recommender":
         given["ratings"] = None
     if "random_state" in kind().get_params():
@@ -127,18 +127,18 @@ def model_of(name: str, takes: Takes, settings: dict[str, float]) -> Any:
     return kind(**given)
 
 
-def part(takes: Takes, rows: np.ndarray) -> Takes:
+def part(interactions: Takes, rows: np.ndarray) -> Takes:
     """Return some of the interactions, of the same users and items."""
-    pairs = takes.tocoo()
-    return Takes((pairs.data[rows], (pairs.row[rows], pairs.col[rows])), shape=takes.shape)
+    pairs = interactions.tocoo()
+    return Takes((pairs.data[rows], (pairs.row[rows], pairs.col[rows])), shape=interactions.shape)
 
 
-def split(takes: Takes, seed: int) -> tuple[Takes, Takes]:
-    pairs = takes.tocoo()
+def split(interactions: Takes, seed: int) -> tuple[Takes, Takes]:
+    pairs = interactions.tocoo()
     train, test = next(
         PerUserHoldout(0.2, n_splits=1, random_state=seed).split(np.column_stack([pairs.row, pairs.col]))
     )
-    return part(takes, train), part(takes, test)
+    return part(interactions, train), part(interactions, test)
 
 
 class Task:
@@ -193,11 +193,11 @@ def measure(file: Path, names: list[str]) -> None:
     done = {(one["set"], one["method"], one["how"]) for one in read(file)}
     for name in names or list(SETS):
         try:
-            takes = SETS[name]()
+            interactions = SETS[name]()
         except OSError as error:
             print(name, error, file=sys.stderr)
             continue
-        train, test = split(takes, SEED)
+        train, test = split(interactions, SEED)
         whole, inner = Task(train, test), Task(*split(train, SEED + 1))
         for method, (_, grid) in METHODS.items():
             for how in ("default", "best") if grid else ("default",):

@@ -378,8 +378,8 @@ CASES: list[tuple[str, str | list[str]]] = [
         'POST /v1/recommendations {"users": [1], "model": "recommender", "rank_by": "like"}',
     ),
     (
-        'POST /v1/recommendations {"users": [1], "rank_by": "take"}',
-        'POST /v1/recommendations {"users": [1], "rank_by": "take", "model": "recommender"}',
+        'POST /v1/recommendations {"users": [1], "rank_by": "interaction"}',
+        'POST /v1/recommendations {"users": [1], "rank_by": "interaction", "model": "recommender"}',
     ),
     (
         'POST /v1/recommendations {"users": [{"ratings": [{"item": 1, "rating": 5}]}], "model": "ease"}',

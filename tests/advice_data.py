@@ -118,22 +118,25 @@ CASES: list[tuple[str, str | list[str]]] = [
         "datasets.RatingDataset('plays', X, y, None).binned(3).level_counts()",
     ),
     (
-        r"datasets.read_takes(text_file('user,item,count,liked\n1,1,-1,1\n2,1,3,5\n'), count='count')",
+        r"datasets.read_interactions(text_file('user,item,count,liked\n1,1,-1,1\n2,1,3,5\n'), count='count')",
         [
-            r"datasets.read_takes(text_file('user,item,count,liked\n2,1,3,5\n3,1,1,1\n'), count='count')",
+            r"datasets.read_interactions(text_file('user,item,count,liked\n2,1,3,5\n3,1,1,1\n'), count='count')",
             r"datasets.read_ratings('text.csv', rating='liked')",
         ],
     ),
     (
-        "datasets.read_takes('stars.csv', count='rating')",
-        ["datasets.read_takes('stars.csv')", "cofactor fit stars.csv --model ease --implicit --out taken.cofactor"],
+        "datasets.read_interactions('stars.csv', count='rating')",
+        [
+            "datasets.read_interactions('stars.csv')",
+            "cofactor fit stars.csv --model ease --implicit --out taken.cofactor",
+        ],
     ),
     # Shards.
     (
         "ratings.shard_files('pairs.csv', 'shards')",
         [
             "cofactor fit pairs.csv --model ease --implicit --out pairs.cofactor",
-            "ratings.Recommender(ratings.EASE(), None).fit(datasets.read_takes('pairs.csv'))",
+            "ratings.Recommender(ratings.EASE(), None).fit(datasets.read_interactions('pairs.csv'))",
             r"ratings.shard_files(text_file('user,item,liked\n1,1,4\n1,2,3\n2,1,1\n'), 'shards', rating='liked')",
         ],
     ),
@@ -358,8 +361,8 @@ CASES: list[tuple[str, str | list[str]]] = [
         ["datasets.make_movies(10, 10, 40)", "datasets.make_movies(10, n_items=30, n_ratings=90)"],
     ),
     (
-        "datasets.make_takes(10, 10, 90)",
-        ["datasets.make_takes(10, 10, 20)", "datasets.make_takes(10, n_items=60, n_takes=90)"],
+        "datasets.make_interactions(10, 10, 90)",
+        ["datasets.make_interactions(10, 10, 20)", "datasets.make_interactions(10, n_items=60, n_interactions=90)"],
     ),
     ("datasets.make_labels(20, 16, 8, cardinality=9)", "datasets.make_labels(20, 16, 8, cardinality=2, tail=0)"),
     (
@@ -858,7 +861,7 @@ CASES: list[tuple[str, str | list[str]]] = [
         [
             "cofactor fit pairs.csv --model ease --implicit --out n.cofactor",
             "cofactor shard liked.csv --rating liked --out shards-of-likes",
-            "datasets.read_takes('pairs.csv')",
+            "datasets.read_interactions('pairs.csv')",
         ],
     ),
     (

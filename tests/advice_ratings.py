@@ -347,7 +347,7 @@ CASES: list[tuple[str, str | list[str]]] = [
         ],
     ),
     ("metrics.LabelTally().table()", "tally = metrics.LabelTally(); tally.add(L, L); tally.table()"),
-    ("metrics.take_calibration_bins([0.5], [1, 0])", "metrics.take_calibration_bins([0.5, 0.5], [1, 0])"),
+    ("metrics.interaction_calibration_bins([0.5], [1, 0])", "metrics.interaction_calibration_bins([0.5, 0.5], [1, 0])"),
     ("metrics.frobenius_relative_error([0, 0], [1, 0])", "metrics.root_mean_squared_error([0, 0], [1, 0])"),
     (
         "als1.fit(X, np.arange(len(y)) + 0.5)",
@@ -527,7 +527,7 @@ CASES: list[tuple[str, str | list[str]]] = [
         "ratings.Ensemble(ratings.ALS(1, alpha=1.0), 2, levels=[1, 2, 3, 4, 5]).fit(X, y)",
     ),
     (
-        "als1.fit(datasets.read_takes('pairs.csv'))",
+        "als1.fit(datasets.read_interactions('pairs.csv'))",
         [f"ratings.{one}.fit(X)" for one in ("Recommender(ratings.EASE(), None)", "EASE()", "ImplicitALS(1)")],
     ),
     (
@@ -662,7 +662,7 @@ CASES: list[tuple[str, str | list[str]]] = [
             "timed.predict(pd.DataFrame({'user': [1], 'item': [1], 'time': [1e9]}))",
         ],
     ),
-    # Models of takes.
+    # Models of interactions.
     (
         "ratings.Recommender(ratings.EASE(), ratings.OrdinalProbit(2, n_sweeps=6, burn_in=2), callback=lambda _: True).fit(X, y)",
         [
@@ -886,7 +886,7 @@ CASES: list[tuple[str, str | list[str]]] = [
         "ratings.shard_files('ones.csv', 'ones')",
         [
             "cofactor fit ones.csv --implicit --out ones.cofactor",
-            "ratings.Recommender(ratings.EASE(), None, random_state=0).fit(datasets.read_takes('ones.csv'))",
+            "ratings.Recommender(ratings.EASE(), None, random_state=0).fit(datasets.read_interactions('ones.csv'))",
             "ratings.shard_files(['ones.csv', 'many.csv'], 'ones')",
         ],
     ),

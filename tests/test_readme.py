@@ -94,7 +94,7 @@ def test_commands_that_can_be_pasted(little_movielens: None, tmp_path: Path, mon
     commands = re.findall(r"```sh\n(.*?)```", section, re.S)[0].splitlines()
     fast = [command.split()[1:] for command in commands if command.split()[1] in ("fit", "recommend", "predict")]
     assert len(fast) == 4
-    for setting in ("n_sweeps=30", "burn_in=10", "exposure=ease"):  # a fit by the defaults takes some ten seconds
+    for setting in ("n_sweeps=30", "burn_in=10", "interactions=ease"):  # a fit by the defaults takes some ten seconds
         fast[0] += ["--param", setting]
     for arguments in fast:
         assert main(arguments) == 0
@@ -116,7 +116,7 @@ def test_python_example_of_recommendations(tmp_path: Path, monkeypatch: pytest.M
     assert (tmp_path / "lists.parquet").stat().st_size > 0
     (code,) = (block for block in blocks("python", RATINGS) if "explain" in block)
     exec(compile(code, "ratings.md", "exec"), names)
-    assert set(names["why"].parts) >= {"take", "like"}
+    assert set(names["why"].parts) >= {"interaction", "like"}
 
 
 def test_python_example_of_labels(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,13 +6,13 @@ Models, metrics, protocols and measures are registered: a loop over all of them 
 """
 
 # %%
-# Every model of the package, by its class name. `RatingModel`, `ExposureModel` and `LabelModel` are their bases.
+# Every model of the package, by its class name. `RatingModel`, `ImplicitModel` and `LabelModel` are their bases.
 
 from cofactor import __version__, labels, ratings
 
 families = {
     "ratings": ratings.MODELS,
-    "takes": ratings.ranking.MODELS,
+    "interactions": ratings.ranking.MODELS,
     "labels": labels.MODELS,
     "features": labels.TRANSFORMERS,
 }
@@ -47,14 +47,14 @@ print(*SOLVERS)
 print(*list(experiments())[:4], "...")
 
 # %%
-# The same data for every model of takes, with the settings that each has by default.
+# The same data for every model of interactions, with the settings that each has by default.
 
 import numpy as np
 
-from cofactor.datasets import make_takes
+from cofactor.datasets import make_interactions
 from cofactor.evaluation import evaluate_recommendations
 
-X, _ = make_takes(300, 100, 5000, tail=0.0, random_state=0)
+X, _ = make_interactions(300, 100, 5000, tail=0.0, random_state=0)
 quick = {name: kind() for name, kind in ratings.ranking.MODELS.items() if name not in ("Recommender", "LogisticMF")}
 scores = evaluate_recommendations(quick, np.stack(X.nonzero(), axis=1))
 

@@ -8,9 +8,9 @@ Data of one class: users take items, and nobody says what they dislike.
 # %%
 # A matrix of counts, users × items. Rows are always users.
 
-from cofactor.datasets import make_takes
+from cofactor.datasets import make_interactions
 
-X, _ = make_takes(1500, 300, 30_000, tail=0.0, random_state=0)
+X, _ = make_interactions(1500, 300, 30_000, tail=0.0, random_state=0)
 X
 
 # %%

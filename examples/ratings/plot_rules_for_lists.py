@@ -6,14 +6,14 @@ Lists that are varied, that hold something new, and that keep to quotas.
 """
 
 # %%
-# Takes, and a genre for each item.
+# Interactions, and a genre for each item.
 
 import numpy as np
 
-from cofactor.datasets import make_takes
+from cofactor.datasets import make_interactions
 from cofactor.ratings import EASE, Rules
 
-X, _ = make_takes(800, 200, 16_000, random_state=0)
+X, _ = make_interactions(800, 200, 16_000, random_state=0)
 genre = {item: ("drama", "comedy", "crime")[item % 3] for item in range(200)}
 model = EASE(alpha=100.0).fit(X)
 

@@ -6,11 +6,11 @@ Items that go together, and vectors for an index of approximate nearest neighbou
 """
 
 # %%
-# Takes of 1,000 users, made from ten tastes.
+# Interactions of 1,000 users, made from ten tastes.
 
-from cofactor.datasets import make_takes
+from cofactor.datasets import make_interactions
 
-X, truth = make_takes(1000, 200, 20_000, random_state=0)
+X, truth = make_interactions(1000, 200, 20_000, random_state=0)
 
 # %%
 # Items are similar if their scores go together over all users.

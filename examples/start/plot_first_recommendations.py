@@ -34,7 +34,7 @@ found.to_frame("pandas")
 from cofactor.plots import plot_recommendations
 
 names = [str(data.item_names.get(item, item)) for item in found.items[0]]
-plot_recommendations(names, found.p_take[0], found.p_like[0], title=f"For user {user}")
+plot_recommendations(names, found.p_interact[0], found.p_like[0], title=f"For user {user}")
 
 # %%
 # The model also predicts ratings of pairs of user and item.

@@ -272,7 +272,7 @@ def is_time(cell: str) -> bool:
     return True
 
 
-def why_takes(
+def why_interactions(
     header: Sequence[str] | None, first_row: Sequence[str], *, timed: bool = False
 ) -> tuple[str, dict[str, Column]]:
     """Say why a table with such columns holds takes, not ratings, and which columns hold counts and times.
@@ -295,11 +295,11 @@ def why_takes(
 
     Examples
     --------
-    >>> why_takes(["user", "item"], ["ann", "Up"])
+    >>> why_interactions(["user", "item"], ["ann", "Up"])
     ('there is no column beside users and items', {})
-    >>> why_takes(["who", "what", "plays"], ["ann", "Up", "12"]), why_takes(["user", "item", "rating"], ["7", "1", "5"])
+    >>> why_interactions(["who", "what", "plays"], ["ann", "Up", "12"]), why_interactions(["user", "item", "rating"], ["7", "1", "5"])
     (("there is a column 'plays', and none of ratings", {'count': 'plays'}), ('', {}))
-    >>> why_takes(None, ["7", "1", "881250949"])
+    >>> why_interactions(None, ["7", "1", "881250949"])
     ('there is no column beside users, items and times', {'timestamp': 2})
     """
     if has_index(header, first_row):

@@ -433,7 +433,7 @@ def describe(progress: Any) -> tuple[str, str]:
     >>> describe(Progress(57, 300, 88123.4, 0.1, "chain 2"))
     ('chain 2', 'sweep 57 of 300, log-likelihood -88,123')
     >>> describe(Progress(2, 25, -0.1234, 0.1, "EASE, trying alpha 800"))
-    ('', 'EASE, trying alpha 800: held-out takes gain 0.1234 (2 tried)')
+    ('', 'EASE, trying alpha 800: held-out interactions gain 0.1234 (2 tried)')
     """
     parts = progress.stage.split(", ")
     name = parts[0] if parts[0].startswith(("stage ", "member ", "choice ", "chain ")) else ""
@@ -445,5 +445,8 @@ def describe(progress: Any) -> tuple[str, str]:
         tried = f"({progress.iteration} tried)"
         return name, f"alpha {alpha}: validation error {progress.objective:.3f} {tried}"
     if parts[-1].startswith("trying "):
-        return name, f"{progress.stage}: held-out takes gain {-progress.objective:.4f} ({progress.iteration} tried)"
+        return (
+            name,
+            f"{progress.stage}: held-out interactions gain {-progress.objective:.4f} ({progress.iteration} tried)",
+        )
     return name, f"iteration {progress.iteration}, objective {progress.objective:,.0f}"

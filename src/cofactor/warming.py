@@ -252,7 +252,7 @@ def _run(name: str, plain: bool) -> None:
                 _run_ratings(_small(RATING_MODELS[name], settings))
         elif name in RANKING_MODELS:
             for settings in _settings(RANKING, name, plain):
-                _run_takes(_small(RANKING_MODELS[name], settings))
+                _run_interactions(_small(RANKING_MODELS[name], settings))
         else:
             for settings in _settings(LABELS, name, plain):
                 for dtype in ("float64", "float32"):
@@ -290,7 +290,7 @@ def _run_ratings(model: RatingModel) -> None:
     model.complete()
 
 
-def _run_takes(model: Any) -> None:
+def _run_interactions(model: Any) -> None:
     if "ratings" in model.get_params(deep=False):  # of what it holds, the rest is compiled with the models themselves
         model.set_params(ratings=None)
     X = np.array([(u, i) for u in range(12) for i in range(10) if (u + 2 * i) % 3])

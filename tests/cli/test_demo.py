@@ -57,7 +57,7 @@ def check_lists(results: dict, text: str, page: Any) -> None:
         films, liked = results[key]["recommended"], results[key]["liked"]
         assert len({film["title"] for film in films}) == 10
         assert all(re.search(r"\(\d{4}\)$", film["title"]) for film in films)
-        assert all(0 < film["p_take"] < 1 and 0 < film["p_like"] < 1 for film in films)
+        assert all(0 < film["p_interact"] < 1 and 0 < film["p_like"] < 1 for film in films)
         assert any(film["because"] for film in films)
         assert not {film["title"] for film in films} & {film["title"] for film in liked}
         for film in films[:shown]:

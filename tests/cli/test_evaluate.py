@@ -67,7 +67,7 @@ def test_what_a_first_fit_compiles_is_compiled_before(run, csv: Path, monkeypatc
     sizes: list[int] = []
 
     class Slow(ALS):
-        """Takes a second whenever it is fitted for the first time."""
+        """Interactions a second whenever it is fitted for the first time."""
 
         def fit(self, X, y=None):
             if not sizes:

@@ -66,7 +66,7 @@ def test_json_says_what_was_warned_of(run, tmp_path: Path) -> None:
     assert fitted["warnings"] == []
     assert "no column beside users and items" in fitted["notes"][0]
     twice = json.loads(run("update", model, clicks, "--json").out)
-    assert twice["warnings"] == ["40 takes are what the fit took in, and not taken in twice; --again does it"]
+    assert twice["warnings"] == ["40 interactions are what the fit took in, and not taken in twice; --again does it"]
     assert json.loads(run("update", model, clicks, "--again", "--json").out)["warnings"] == []
     lists = json.loads(run("recommend", model, "--all", "--out", tmp_path / "lists.csv", "--json").out)
     assert set(lists) == {"out", "rows", "warnings", "notes"}
@@ -96,7 +96,7 @@ def test_what_is_refused_leaves_the_file_as_it_was(run, data: RatingDataset, mod
 
 @pytest.mark.filterwarnings("default:the update forgets")  # which the command shows
 @pytest.mark.parametrize(
-    ("fit", "those"), [(["-m", "als", *QUICK], "ratings"), (["--implicit", "-m", "ease"], "takes")]
+    ("fit", "those"), [(["-m", "als", *QUICK], "ratings"), (["--implicit", "-m", "ease"], "interactions")]
 )
 def test_times_whose_column_was_named_are_missed(run, tmp_path: Path, fit: list[str], those: str) -> None:
     old, new, model = tmp_path / "old.csv", tmp_path / "new.csv", tmp_path / "m.cofactor"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cofactor.datasets import read_pairs, read_ratings, read_timed_pairs
 from cofactor.datasets.readers import text
-from cofactor.datasets.readers.takes import read_ratings_or_takes
+from cofactor.datasets.readers.interactions import read_ratings_or_interactions
 from cofactor.errors import InputWarning
 from cofactor.limits import MAX_LEVELS
 
@@ -192,9 +192,9 @@ def test_the_index_of_a_frame_is_no_column_of_users(save, name):
         data = read_ratings(path)
     assert (data.X.tolist(), data.y.tolist()) == ([["ann", "Up"], ["ann", "Heat"], ["bob", "Up"]], [4, 3, 5])
     assert read_ratings(path, user="who", item="what", rating=3).X.tolist() == data.X.tolist()
-    data, why = read_ratings_or_takes(save(f"{name},user,item\n0,ann,Up\n1,bob,Up\n"))
+    data, why = read_ratings_or_interactions(save(f"{name},user,item\n0,ann,Up\n1,bob,Up\n"))
     assert (data.X.tolist(), why) == ([["ann", "Up"], ["bob", "Up"]], "there is no column beside users and items")
-    _, why = read_ratings_or_takes(save(f"{name},user,item,n_plays\n0,ann,Up,3\n1,bob,Up,1\n"))
+    _, why = read_ratings_or_interactions(save(f"{name},user,item,n_plays\n0,ann,Up,3\n1,bob,Up,1\n"))
     assert "there is a column 'n_plays'" in why
     table = save(f"{name},Up,Heat,Jaws,Cars\nann,1,2,,4\nbob,1,2,,4\n")  # users are its rows
     with pytest.raises(ValueError, match="looks like a matrix"):

@@ -11,7 +11,7 @@ from scipy.stats import norm
 from sklearn.base import BaseEstimator
 from sklearn.metrics import roc_auc_score
 
-from cofactor.datasets import RatingDataset, TakeDataset, make_ratings
+from cofactor.datasets import InteractionDataset, RatingDataset, make_ratings
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.evaluation import (
     NewUsers,
@@ -303,7 +303,7 @@ def test_figures_of_movielens_100k(data_dir) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["per-user", "new-users"])
-def test_exposure_models_see_takes_and_recommenders_ratings(protocol: str) -> None:
+def test_implicit_models_see_takes_and_recommenders_ratings(protocol: str) -> None:
     ratings = OrdinalProbit(2, n_sweeps=12, burn_in=4)
     models = {
         "ease": EASE(10.0, random_state=0),
@@ -380,14 +380,14 @@ def test_chances_to_be_taken_are_compared_with_what_was_taken(splitter) -> None:
     rng = np.random.default_rng(1)
     model = Chances(rng.random((60, 40)))
     found = evaluate_recommendations(model, X, Y, splitter, at=7)
-    bins = found.takes["Chances"]
+    bins = found.interactions["Chances"]
     chances, taken = [], []
     for train, test in splitter.split(X):
         fitted = Chances(model.table).fit(X[train], None)
         for user in np.unique(X[test, 0]).tolist():
             mine = set(X[test][X[test, 0] == user, 1].tolist())
             listed = fitted.recommend([user], 7)
-            p = listed.p_take[0]
+            p = listed.p_interact[0]
             chances += _held_out(p, len(mine), isinstance(splitter, UserLast)).tolist()
             taken += [item in mine for item in listed.items[0].tolist()]
     place = np.searchsorted(bins.edges, chances, side="left") - 1
@@ -396,15 +396,15 @@ def test_chances_to_be_taken_are_compared_with_what_was_taken(splitter) -> None:
         assert bins.predicted[k] == pytest.approx(np.array(chances)[place == k].mean())
         assert bins.observed[k] == pytest.approx(np.array(taken)[place == k].mean())
     assert bins.counts.sum() == len(chances)
-    assert "P(take) of Chances, to be among the held-out items, predicted / taken: ." in found.text()
-    assert found.summary()["Chances"]["p_take"]["items"] == bins.counts.tolist()
-    assert "popularity" not in found.takes
+    assert "P(interact) of Chances, to be among the held-out items, predicted / taken: ." in found.text()
+    assert found.summary()["Chances"]["p_interact"]["items"] == bins.counts.tolist()
+    assert "popularity" not in found.interactions
 
 
 class Counting(Oracle):
     """Keeps what it was given."""
 
-    given: ClassVar[list[TakeDataset]] = []
+    given: ClassVar[list[InteractionDataset]] = []
 
     def fit(self, X):
         Counting.given.append(X)
@@ -416,7 +416,7 @@ def test_counts_are_given_as_counts() -> None:
     Counting.given.clear()
     found = evaluate_recommendations(Counting(tables()), X, counts=counts, time=times, at=5)
     (given,) = Counting.given
-    assert given.holds_takes
+    assert given.holds_interactions
     rows = (given.timestamps / 60).astype(int)
     assert np.array_equal(given.y, counts[rows])
     assert np.array_equal(given.X.astype(int), X[rows])
@@ -426,30 +426,30 @@ def test_counts_are_given_as_counts() -> None:
 
 
 def test_a_comparison_of_takes() -> None:
-    takes = TakeDataset("plays", X, 1.0 + X[:, 0] % 3, None)
-    found = compare({"EASE": EASE(10.0, random_state=0)}, takes, at=5, n_splits=1)
-    direct = evaluate_recommendations({"EASE": EASE(10.0, random_state=0)}, X, counts=takes.y, at=5, n_splits=1)
+    interactions = InteractionDataset("plays", X, 1.0 + X[:, 0] % 3, None)
+    found = compare({"EASE": EASE(10.0, random_state=0)}, interactions, at=5, n_splits=1)
+    direct = evaluate_recommendations({"EASE": EASE(10.0, random_state=0)}, X, counts=interactions.y, at=5, n_splits=1)
     measured = next(one.measures for one in found.results if one.method == "EASE")
     assert measured["ndcg@5"] == pytest.approx(direct.mean("EASE", "ndcg@5").mean)
     with pytest.raises(InvalidInputError, match="'plays' holds takes, and no ratings to predict"):
-        compare({"ALS": ALS(2, 1.0)}, takes)
+        compare({"ALS": ALS(2, 1.0)}, interactions)
     with pytest.raises(InvalidInputError, match="'plays' holds takes, and no ratings"):
-        compare({"EASE": EASE()}, takes, at=5, likes=1)
+        compare({"EASE": EASE()}, interactions, at=5, likes=1)
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: TakeDataset("clicks", X, np.ones(len(X)), None), lambda: EASE().fit(X).ratings_]
+    "make", [lambda: InteractionDataset("clicks", X, np.ones(len(X)), None), lambda: EASE().fit(X).ratings_]
 )
 def test_models_of_ratings_refuse_takes(make) -> None:
-    takes = make()
+    interactions = make()
     with pytest.raises(InvalidInputError, match="these are takes, without ratings, .* Recommender, EASE, ImplicitALS"):
-        MMMF(2, 1.0).fit(takes)
+        MMMF(2, 1.0).fit(interactions)
     ratings = RatingDataset("stars", X, Y, DATA.scale)
     assert EASE().fit(ratings).ratings_.n_ratings == len(X)
-    assert Recommender(EASE()).fit(takes).rating_model_ is None
-    model = Recommender(EASE()).fit(takes)
+    assert Recommender(EASE()).fit(interactions).rating_model_ is None
+    model = Recommender(EASE()).fit(interactions)
     for name in ("predict", "predict_proba", "decision_function", "score"):
         assert hasattr(Recommender(EASE()), name)
         assert not hasattr(Recommender(EASE(), None), name)
-        with pytest.raises(AttributeError, match="fitted to takes alone, and predicts no ratings"):
+        with pytest.raises(AttributeError, match="fitted to interactions alone, and predicts no ratings"):
             getattr(model, name)

@@ -61,7 +61,7 @@ def test_a_cell_is_small_whatever_its_data(monkeypatch: pytest.MonkeyPatch, spli
 
 
 class Folding(Mean):
-    """Takes new users as they come."""
+    """Interactions new users as they come."""
 
     def fold_in(self, X: Any, y: Any) -> Folding:
         return self

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 from sklearn.model_selection import GridSearchCV
 
-from cofactor.datasets import TakeDataset, make_labels, make_ratings
+from cofactor.datasets import InteractionDataset, make_labels, make_ratings
 from cofactor.errors import InvalidInputError
 from cofactor.evaluation import evaluate, evaluate_labels, evaluate_recommendations
 from cofactor.labels import PLST
@@ -38,14 +38,14 @@ def test_a_search_over_a_frame_has_scores() -> None:
 
 
 def test_takes_are_measured_by_their_lists_alone() -> None:
-    takes = TakeDataset("plays", DATA.X, DATA.y, None)
-    found = evaluate_recommendations(EASE(alpha=100.0, random_state=0), takes).mean("EASE", "ndcg@10")
+    interactions = InteractionDataset("plays", DATA.X, DATA.y, None)
+    found = evaluate_recommendations(EASE(alpha=100.0, random_state=0), interactions).mean("EASE", "ndcg@10")
     assert found == evaluate_recommendations(EASE(alpha=100.0, random_state=0), DATA.X, counts=DATA.y).mean(
         "EASE", "ndcg@10"
     )
     pairs = pd.DataFrame(DATA.X, columns=["user", "item"])
     assert evaluate_recommendations(EASE(alpha=100.0, random_state=0), pairs).mean("EASE", "ndcg@10").n == found.n
-    for whole in (takes, pairs, DATA.X):
+    for whole in (interactions, pairs, DATA.X):
         with pytest.raises(InvalidInputError, match="X holds no ratings"):
             evaluate(MODEL, whole)
     with pytest.raises(InvalidInputError, match="X holds no ratings"):
@@ -70,8 +70,8 @@ def test_frames_and_matrices_of_counts_are_measured_as_counts() -> None:
         assert evaluate_recommendations(model, frame).mean("EASE", "ndcg@10") == told
     matrix = sparse.coo_array((plays, DATA.X.T), shape=(60, 40))
     assert evaluate_recommendations(model, matrix).mean("EASE", "ndcg@10") == told
-    takes = sparse.coo_array((np.ones(len(plays)), DATA.X.T), shape=(60, 40))
-    assert evaluate_recommendations(model, takes).mean("EASE", "ndcg@10").n == told.n
+    interactions = sparse.coo_array((np.ones(len(plays)), DATA.X.T), shape=(60, 40))
+    assert evaluate_recommendations(model, interactions).mean("EASE", "ndcg@10").n == told.n
     stars = sparse.csr_array((DATA.y, DATA.X.T), shape=(60, 40))
     with pytest.raises(InvalidInputError, match=r"may be ratings or counts: 1, 2, 3, 4, 5; with m = X.tocoo\(\)"):
         evaluate_recommendations(model, stars)

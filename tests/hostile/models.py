@@ -120,7 +120,7 @@ def ask(model: Any, folder: Path) -> None:
     if isinstance(model, RatingModel):
         questions = _of_ratings(model)
     else:
-        questions = _of_takes(model) if type(model).__name__ in ratings.ranking.MODELS else _of_labels(model)
+        questions = _of_interactions(model) if type(model).__name__ in ratings.ranking.MODELS else _of_labels(model)
     for question in (*questions, lambda: cofactor.save(model, folder / "again")):
         with suppress(InvalidInputError, InvalidTypeError, DivergedError):
             question()
@@ -161,7 +161,7 @@ def _of_ratings(model: RatingModel) -> list[Callable[[], Any]]:
     return questions
 
 
-def _of_takes(model: Any) -> list[Callable[[], Any]]:
+def _of_interactions(model: Any) -> list[Callable[[], Any]]:
     items = model.items_.ids.tolist()
     new = [(u, i) for u in ("x", "y") for i in items[:3]]
     questions: list[Callable[[], Any]] = [

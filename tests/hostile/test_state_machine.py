@@ -159,9 +159,9 @@ class Life:
 def _kinds() -> list[Callable[[np.random.Generator], tuple[Any, Step, list[Any], list[Any], list[Any]]]]:
     """Return what begins a life, for each kind: a model, its fit, steps, questions, and what it refuses."""
     of_ratings = [partial(_rating, kind) for kind in ratings.MODELS.values()]
-    of_takes = [partial(_taking, kind) for kind in ratings.ranking.MODELS.values()]
+    of_interactions = [partial(_taking, kind) for kind in ratings.ranking.MODELS.values()]
     of_labels = [partial(_labelling, kind) for kind in (labels.MODELS | labels.TRANSFORMERS).values()]
-    return [*of_ratings, *of_takes, *of_labels]
+    return [*of_ratings, *of_interactions, *of_labels]
 
 
 def some_pairs(random: np.random.Generator, first_user: int = 0) -> np.ndarray:

@@ -183,21 +183,21 @@ def test_calibration_of_taking() -> None:
     rng = np.random.default_rng(0)
     p = rng.beta(0.5, 6, size=(300, 50))
     taken = rng.random(p.shape) < p
-    bins = metrics.take_calibration_bins(p, taken)
+    bins = metrics.interaction_calibration_bins(p, taken)
     assert len(bins.counts) == 6
     assert np.ptp(bins.counts) <= 1
     low, high = metrics.share_interval(bins)
     assert ((low < bins.predicted) & (bins.predicted < high)).all()
-    given = metrics.take_calibration_bins(p, taken, edges=[0, 0.1, 0.5, 1])
+    given = metrics.interaction_calibration_bins(p, taken, edges=[0, 0.1, 0.5, 1])
     inside = (p > 0.1) & (p <= 0.5)
     assert given.counts[1] == inside.sum()
     assert given.predicted[1] == pytest.approx(p[inside].mean())
     assert given.observed[1] == pytest.approx(taken[inside].mean())
-    doubled = metrics.take_calibration_bins(p / 2, taken)
+    doubled = metrics.interaction_calibration_bins(p / 2, taken)
     assert (metrics.share_interval(doubled)[0][1:] > doubled.predicted[1:]).all()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        empty = metrics.take_calibration_bins([0.2], [1], edges=[0, 0.1, 1])
+        empty = metrics.interaction_calibration_bins([0.2], [1], edges=[0, 0.1, 1])
         assert np.isnan(metrics.share_interval(empty)[0][0])
 
 
@@ -226,11 +226,11 @@ def test_bad_values() -> None:
     with pytest.raises(InvalidInputError, match="undefined"):
         metrics.user_mean([1.0], undefined=1)
     with pytest.raises(InvalidInputError, match="between 0 and 1"):
-        metrics.take_calibration_bins([2.0], [1])
+        metrics.interaction_calibration_bins([2.0], [1])
     with pytest.raises(InvalidInputError, match="increase from 0 to 1"):
-        metrics.take_calibration_bins([0.2], [1], edges=[0, 0.5])
+        metrics.interaction_calibration_bins([0.2], [1], edges=[0, 0.5])
     with pytest.raises(InvalidInputError, match="as many of both"):
-        metrics.take_calibration_bins([0.2], [1, 0])
+        metrics.interaction_calibration_bins([0.2], [1, 0])
 
 
 def test_negative_values_are_not_relevant_and_nothing_is_changed() -> None:
@@ -256,14 +256,14 @@ def test_errors_of_bins_are_over_users() -> None:
     for _ in range(200):
         own = rng.choice([0.1, 0.5], size=(200, 1))
         taken = rng.random(p.shape) < own
-        bins = metrics.take_calibration_bins(p, taken, edges=[0, 1], users=users)
+        bins = metrics.interaction_calibration_bins(p, taken, edges=[0, 1], users=users)
         means.append(bins.observed[0])
         errors.append(bins.errors[0])
         low, high = metrics.share_interval(bins)
         assert high[0] - low[0] == pytest.approx(2 * 1.96 * errors[-1], rel=0.02)
-        low, high = metrics.share_interval(metrics.take_calibration_bins(p, taken, edges=[0, 1]))
+        low, high = metrics.share_interval(metrics.interaction_calibration_bins(p, taken, edges=[0, 1]))
         alone.append((high[0] - low[0]) / (2 * 1.96))
     assert np.mean(errors) == pytest.approx(np.std(means), rel=0.1)
     assert np.mean(alone) < 0.4 * np.std(means)
     with pytest.raises(InvalidInputError, match="one for each probability"):
-        metrics.take_calibration_bins(p, taken, users=[0])
+        metrics.interaction_calibration_bins(p, taken, users=[0])

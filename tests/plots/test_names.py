@@ -12,7 +12,7 @@ from matplotlib.text import Text
 
 from cofactor import plots
 from cofactor.evaluation import Scores, nemenyi
-from cofactor.metrics import take_calibration_bins
+from cofactor.metrics import interaction_calibration_bins
 from cofactor.plots.figures import draw, legend, new_axes
 from cofactor.ratings import Reasons
 from cofactor.samplers import Chain
@@ -33,7 +33,7 @@ DRIFTING = SimpleNamespace(
     samples_={"drift_time": [[20.0, 3600, 86400 * 50]] * 2, "drift_scale": [[0.4, 0.3, 0.2]] * 2},
     drift=lambda users, times: (np.sin(times), 0.1 + np.zeros(len(times))),
 )
-TAKEN = take_calibration_bins([0.1, 0.2, 0.3], [0, 1, 1], edges=[0, 1])
+INTERACTED = interaction_calibration_bins([0.1, 0.2, 0.3], [0, 1, 1], edges=[0, 1])
 
 
 def levelled(n):
@@ -74,7 +74,7 @@ PICTURES = {
     "recall_curves": (3, lambda n: plots.plot_recall_curves({n: CURVE}, measure=n, title=n)),
     "reasons": (2, lambda n: plots.plot_reasons(why_of(n), n, names={n: n, 1: n}, title=n)),
     "recommendations": (2, lambda n: plots.plot_recommendations([n], [0.1], [0.5], title=n)),
-    "take_reliability": (2, lambda n: plots.plot_take_reliability({n: TAKEN}, title=n)),
+    "interaction_reliability": (2, lambda n: plots.plot_interaction_reliability({n: INTERACTED}, title=n)),
     "reliability": (1, lambda n: plots.plot_reliability([1], [[0.2, 0.8]], [1, 2], title=n)),
     "scaling": (2, lambda n: plots.plot_scaling([1, 2], {n: [1, 2]}, size=n)),
     "splits": (3, lambda n: plots.plot_splits({n: [1, 2]}, metric=n, title=n)),

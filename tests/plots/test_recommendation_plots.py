@@ -6,14 +6,14 @@ from tests.together import together
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.evaluation.recommended import RecommendationScores
-from cofactor.metrics import share_interval, take_calibration_bins
+from cofactor.metrics import interaction_calibration_bins, share_interval
 from cofactor.plots import (
     plot_coverage_tradeoff,
+    plot_interaction_reliability,
     plot_popularity,
     plot_reasons,
     plot_recall_curves,
     plot_recommendations,
-    plot_take_reliability,
 )
 from cofactor.ratings import Reasons
 
@@ -32,7 +32,7 @@ def test_scores_of_an_evaluation_are_refused_with_where_they_hold_what_is_drawn(
     for draw, name in (
         (plot_recall_curves, "curves"),
         (plot_coverage_tradeoff, "points"),
-        (plot_take_reliability, "bins"),
+        (plot_interaction_reliability, "bins"),
         (lambda s: plot_popularity([1.0], s), "recommended"),
     ):
         with pytest.raises(
@@ -44,7 +44,7 @@ def test_scores_of_an_evaluation_are_refused_with_where_they_hold_what_is_drawn(
     ax = plot_recall_curves({name: (at, [s.mean(name, f"recall@{k}").mean for k in at]) for name in s.methods})
     assert ax.lines[0].get_xydata().tolist() == [[5, 1]]
     with pytest.raises(InvalidTypeError, match="found list"):
-        plot_take_reliability([])
+        plot_interaction_reliability([])
 
 
 def test_coverage_tradeoff() -> None:
@@ -70,8 +70,8 @@ def test_popularity_by_groups() -> None:
 def test_reliability_of_taking() -> None:
     rng = np.random.default_rng(0)
     p = rng.beta(0.5, 6, 5000)
-    bins = take_calibration_bins(p, rng.random(5000) < p)
-    ax = plot_take_reliability({"model": bins, "none": take_calibration_bins([0.1], [0])})
+    bins = interaction_calibration_bins(p, rng.random(5000) < p)
+    ax = plot_interaction_reliability({"model": bins, "none": interaction_calibration_bins([0.1], [0])})
     (bars,) = ax.containers
     np.testing.assert_allclose(bars[0].get_xydata(), np.column_stack([bins.predicted, bins.observed]))
     low, high = share_interval(bins)
@@ -81,10 +81,10 @@ def test_reliability_of_taking() -> None:
 
 
 def test_a_list_with_both_probabilities() -> None:
-    takes, likes = [0.04, 0.02, 0.01], [0.5, 1.0, 0.75]
-    ax = plot_recommendations(["Alien", "Up", "Heat"], takes, likes, title="user 7")
+    interactions, likes = [0.04, 0.02, 0.01], [0.5, 1.0, 0.75]
+    ax = plot_recommendations(["Alien", "Up", "Heat"], interactions, likes, title="user 7")
     below, above = ([bar.get_width() for bar in bars] for bars in ax.containers)
-    np.testing.assert_allclose(below, takes)
+    np.testing.assert_allclose(below, interactions)
     np.testing.assert_allclose(np.array(above) / ax.get_xlim()[1], likes)  # the axis above goes from 0 to 1
     assert [text.get_text() for text in ax.get_yticklabels()] == ["Alien", "Up", "Heat"]
     assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the best is at the top
@@ -95,7 +95,7 @@ def test_a_list_with_both_probabilities() -> None:
 @together(
     ("picture", "message"),
     [
-        (lambda: plot_recommendations([], [], []), "p_take must be one-dimensional and not empty"),
+        (lambda: plot_recommendations([], [], []), "p_interact must be one-dimensional and not empty"),
         (lambda: plot_recommendations(["a"], [0.1, 0.2], [0.1, 0.2]), "found 1 names and 2"),
         (lambda: plot_recommendations(["a"], [0.1], [0.1, 0.2]), "p_like"),
         (lambda: plot_recall_curves({}), "curves is empty"),
@@ -106,7 +106,7 @@ def test_a_list_with_both_probabilities() -> None:
         (lambda: plot_popularity([0.1], {}), "recommended is empty"),
         (lambda: plot_popularity([0.1], {"a": [0.1, 0.2]}), "equally long"),
         (lambda: plot_popularity([np.nan], {"a": [0.1]}), "no user whose"),
-        (lambda: plot_take_reliability(take_calibration_bins([0.1], [0])), "nothing to draw"),
+        (lambda: plot_interaction_reliability(interaction_calibration_bins([0.1], [0])), "nothing to draw"),
     ],
 )
 def test_bad_data(picture, message) -> None:

@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 
 from cofactor.problems.implicit import ImplicitProblem
-from cofactor.ratings.ranking.takes import as_takes
+from cofactor.ratings.ranking.counts import as_interactions
 
 rng = np.random.default_rng(0)
 X = np.argwhere(rng.random((30, 21)) < 0.3) + np.array([0, 3])
-TAKES = as_takes([(29, 99), *map(tuple, X[X[:, 0] != 4].tolist()), (4, 3)])
-WEIGHTS = rng.uniform(0.5, 3, TAKES.n_ratings).astype(np.float32)
+INTERACTIONS = as_interactions([(29, 99), *map(tuple, X[X[:, 0] != 4].tolist()), (4, 3)])
+WEIGHTS = rng.uniform(0.5, 3, INTERACTIONS.n_ratings).astype(np.float32)
 
 
 def objective(U: np.ndarray, V: np.ndarray, weights: np.ndarray, alpha: float, unobserved: float) -> float:
     """Return J, cell by cell."""
-    w = np.zeros(TAKES.shape)
-    w[TAKES.row_of_entry, TAKES.indices] = weights
-    n, m = TAKES.shape
+    w = np.zeros(INTERACTIONS.shape)
+    w[INTERACTIONS.row_of_entry, INTERACTIONS.indices] = weights
+    n, m = INTERACTIONS.shape
     scores = U @ V.T
     rows, columns = w.sum(axis=1) + unobserved * m, w.sum(axis=0) + unobserved * n
     fit = (w * (1 - scores) ** 2).sum() + unobserved * (scores**2).sum()
@@ -25,7 +25,7 @@ def objective(U: np.ndarray, V: np.ndarray, weights: np.ndarray, alpha: float, u
 
 @pytest.mark.parametrize("d", [1, 5, 16, 19])
 def test_value_and_gradient_are_those_of_all_cells(d: int) -> None:
-    problem = ImplicitProblem(TAKES, WEIGHTS, d, 0.1, 0.3, "cg")
+    problem = ImplicitProblem(INTERACTIONS, WEIGHTS, d, 0.1, 0.3, "cg")
     x = rng.normal(0, 0.5, problem.size).astype(np.float32)
     gradient = np.empty_like(x)
 
@@ -44,7 +44,7 @@ def test_value_and_gradient_are_those_of_all_cells(d: int) -> None:
 
 @pytest.mark.parametrize("solver", ["exact", "normal", "cg"])
 def test_a_step_over_rows_or_columns_tells_j(solver: str) -> None:
-    problem = ImplicitProblem(TAKES, WEIGHTS, 19, 0.05, 0.2, solver)
+    problem = ImplicitProblem(INTERACTIONS, WEIGHTS, 19, 0.05, 0.2, solver)
     x = rng.normal(0, 0.3, problem.size).astype(np.float32)
     last, gradient = problem.value_gradient(x, np.empty_like(x)), np.empty_like(x)
     for step in (problem.update_rows, problem.update_columns) * 4:
@@ -57,7 +57,7 @@ def test_a_step_over_rows_or_columns_tells_j(solver: str) -> None:
 def test_conjugate_gradients_come_to_the_normal_equations() -> None:
     found = []
     for solver in ("exact", "cg"):
-        problem = ImplicitProblem(TAKES, None, 5, 0.05, 0.2, solver)
+        problem = ImplicitProblem(INTERACTIONS, None, 5, 0.05, 0.2, solver)
         x = np.random.default_rng(1).normal(0, 0.3, problem.size).astype(np.float32)
         for _ in range(6):  # of three steps each
             problem.update_rows(x)
@@ -66,7 +66,7 @@ def test_conjugate_gradients_come_to_the_normal_equations() -> None:
 
 
 def test_no_weights_are_weights_of_one() -> None:
-    some = [ImplicitProblem(TAKES, w, 3, 0.1, 0.3, "cg") for w in (None, np.ones(TAKES.n_ratings))]
+    some = [ImplicitProblem(INTERACTIONS, w, 3, 0.1, 0.3, "cg") for w in (None, np.ones(INTERACTIONS.n_ratings))]
     points = [np.random.default_rng(2).normal(size=one.size).astype(np.float32) for one in some]
     told = [one.update_columns(x) for one, x in zip(some, points, strict=True)]
     assert told[0] == told[1]
@@ -78,7 +78,7 @@ def test_no_weights_are_weights_of_one() -> None:
 def test_rows_with_few_entries_are_those_of_the_normal_equations(d: int, weights: np.ndarray | None) -> None:
     found, told = [], []
     for solver in ("exact", "normal"):
-        problem = ImplicitProblem(TAKES, weights, d, 0.05, 0.2, solver)
+        problem = ImplicitProblem(INTERACTIONS, weights, d, 0.05, 0.2, solver)
         x = np.random.default_rng(1).normal(0, 0.3, problem.size).astype(np.float32)
         told.append([problem.update_rows(x), problem.update_columns(x), problem.update_rows(x)])
         found.append(x)

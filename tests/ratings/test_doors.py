@@ -19,7 +19,7 @@ import cofactor
 from cofactor.errors import InvalidInputError
 from cofactor.evaluation import evaluate
 from cofactor.ratings import ALS, EASE, Recommender, Rules, as_ratings
-from cofactor.ratings.ranking import as_takes
+from cofactor.ratings.ranking import as_interactions
 
 from .reference import planted
 
@@ -94,7 +94,7 @@ def test_every_door_gives_the_same_ratings(door: str) -> None:
     assert found.items == expected.items
     for name in ("indptr", "indices", "levels", "times"):
         assert np.array_equal(getattr(found, name), getattr(expected, name))
-    assert np.array_equal(as_takes(DOORS[door]()).indices, as_takes(pd.DataFrame(COLUMNS)).indices)
+    assert np.array_equal(as_interactions(DOORS[door]()).indices, as_interactions(pd.DataFrame(COLUMNS)).indices)
 
 
 @doors

@@ -17,16 +17,16 @@ from cofactor.ratings import (
     EASE,
     MMMF,
     PMF,
-    ExposureModel,
     GibbsMMMF,
     ImplicitALS,
+    ImplicitModel,
     LogisticMF,
     OrdinalProbit,
     Recommender,
 )
 
 from .ranking.models import fitted as exposed
-from .ranking.models import takes_of
+from .ranking.models import interactions_of
 
 LINEAR = ["EASE", "EASE, dual", "EASE, low rank", "ItemKNN", "RP3beta", "Popularity"]
 
@@ -41,9 +41,9 @@ def rated() -> tuple[np.ndarray, np.ndarray]:
     return np.argwhere(mask), 1 + np.digitize(z, [-1.5, -0.5, 0.5, 1.5])[mask]
 
 
-def without(model: Any, user: int, items: list[int], takes: bool = False) -> np.ndarray:
+def without(model: Any, user: int, items: list[int], interactions: bool = False) -> np.ndarray:
     """Return how much higher scores are with all entries of a user, folded in, than without each of them."""
-    X, y = (takes_of(), None) if takes else rated()
+    X, y = (interactions_of(), None) if interactions else rated()
     mine = np.flatnonzero(X[:, 0] == user)
     mine = mine[np.argsort(X[mine, 1])]
     rows = [(name, k) for name in range(-1, len(mine)) for k in range(len(mine)) if k != name]
@@ -64,14 +64,14 @@ def test_contributions_of_takes_sum_to_the_score_and_are_what_it_falls_by(name: 
     popular = model.level_ * model.popularity_weight_ * taken / taken.max()
     score = model.scores_ if name == "Popularity" else popular
     assert why.intercepts == pytest.approx(score[columns], abs=1e-5)
-    assert sorted(why.own_items.tolist()) == sorted(takes_of()[takes_of()[:, 0] == user, 1].tolist())
+    assert sorted(why.own_items.tolist()) == sorted(interactions_of()[interactions_of()[:, 0] == user, 1].tolist())
     new = [item for item in items if item not in why.own_items]
-    changes = without(model, user, new, takes=True)
+    changes = without(model, user, new, interactions=True)
     assert model.explain(user, new).contributions == pytest.approx(changes, abs=1e-5)
 
 
 def test_counts_and_recency_are_in_the_strengths() -> None:
-    X = takes_of()
+    X = interactions_of()
     times, counts = np.arange(len(X), dtype=float), 1 + np.arange(len(X)) % 4
     model = EASE(3.0, recency=2.0, popularity_weight=0, counts="linear").fit(X, counts, time=times)
     why = model.explain(103, [0, 7])
@@ -109,8 +109,8 @@ def test_ridge_regressions_of_users_are_sums_over_ratings(model: Any) -> None:
 
 def test_implicit_als_is_a_sum_over_takes() -> None:
     model, mine = (
-        ImplicitALS(3, 0.01, unobserved=0.4, popularity_weight=0, random_state=0).fit(takes_of()),
-        takes_of()[takes_of()[:, 0] == 103, 1],
+        ImplicitALS(3, 0.01, unobserved=0.4, popularity_weight=0, random_state=0).fit(interactions_of()),
+        interactions_of()[interactions_of()[:, 0] == 103, 1],
     )
     why = model.fold_in([("new", item) for item in mine]).explain("new", [0, 7, 70])
     assert why.intercepts == pytest.approx(np.zeros(3), abs=1e-6)
@@ -119,9 +119,9 @@ def test_implicit_als_is_a_sum_over_takes() -> None:
 
 
 def test_logistic_mf_is_near_a_fold_in_without_the_take() -> None:
-    model = LogisticMF(3, 1.0, tol=1e-9, max_iter=500, random_state=0).fit(takes_of())
+    model = LogisticMF(3, 1.0, tol=1e-9, max_iter=500, random_state=0).fit(interactions_of())
     found = model.explain(103, [0, 7, 70]).contributions
-    true = without(model, 103, [0, 7, 70], takes=True)
+    true = without(model, 103, [0, 7, 70], interactions=True)
     assert np.corrcoef(found.ravel(), true.ravel())[0, 1] > 0.97
     assert (found * true).sum() / (found**2).sum() == pytest.approx(1, abs=0.25)
 
@@ -162,7 +162,7 @@ def test_a_recommender_mixes_reasons_for_taking_and_liking() -> None:
     seen = set(X[X[:, 0] == 3, 1].tolist())
     items = [item for item in range(40) if item not in seen][:4]
     why = model.explain(3, items)
-    assert why.contributions == pytest.approx(why.parts["take"] + why.parts["like"])
+    assert why.contributions == pytest.approx(why.parts["interaction"] + why.parts["like"])
     ranked = model.recommend([3], n=4, candidates=items)
     by_item = dict(zip(ranked.items[0].tolist(), ranked.scores[0], strict=True))
     assert why.scores == pytest.approx([by_item[item] for item in items], abs=1e-4)
@@ -171,22 +171,22 @@ def test_a_recommender_mixes_reasons_for_taking_and_liking() -> None:
     rows = model.items_.index(items)
     changes = model.rating_model_._contributions(3, rows, liked)
     assert why.parts["like"] == pytest.approx(changes / chances[:, None])
-    # Of EASE alone it is what the logarithm falls by without the take.
+    # Of EASE alone it is what the logarithm falls by without the interaction.
     alone = Recommender(EASE(20.0), None, random_state=0).fit(X)
-    part = alone.exposures_[0]
+    part = alone.implicit_models_[0]
     scores = part.decision_function([(3, item) for item in items])
     (slope, bend), knot = alone.weights_[0], alone.knots_[0]
 
     def of_taking(scores: np.ndarray) -> np.ndarray:
-        log_takes = part._log_takes(scores)
-        return slope * log_takes + bend * np.maximum(log_takes - knot, 0)
+        log_interactions = part._log_interactions(scores)
+        return slope * log_interactions + bend * np.maximum(log_interactions - knot, 0)
 
     fallen = of_taking(scores)[:, None] - of_taking(scores[:, None] - part.explain(3, items).contributions)
     assert alone.explain(3, items).contributions == pytest.approx(fallen, abs=1e-3)
-    assert alone.explain(3, items).kind == "take"
+    assert alone.explain(3, items).kind == "interaction"
     assert "like" not in alone.explain(3, items).parts
     new = model.fold_in([("new", 0), ("new", 1)]).explain("new", [5])
-    assert (new.kind, new.parts["like"].tolist()) == ("take", [[0.0, 0.0]])
+    assert (new.kind, new.parts["like"].tolist()) == ("interaction", [[0.0, 0.0]])
 
 
 def test_reasons_come_as_rows_and_as_frames(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_reasons_come_as_rows_and_as_frames(tmp_path: Path) -> None:
     explanation = why.explanation(2)
     assert [group["item"] for group in explanation.groups()] == [7, 0]
     for group, score in zip(explanation.groups(), why.scores, strict=True):
-        assert [term["kind"] for term in group["terms"]] == ["take", "take", "rest", "intercept"]
+        assert [term["kind"] for term in group["terms"]] == ["interaction", "interaction", "rest", "intercept"]
         assert sum(term["contribution"] for term in group["terms"]) == pytest.approx(score)
     for kind in ("pandas", "polars", "pyarrow"):
         frame = why.to_frame(kind)
@@ -221,7 +221,7 @@ def test_models_that_cannot_explain_have_no_such_method(model: Any, why: str) ->
     """Fitted or not; the error says why, and names those that have it."""
     assert not hasattr(model, "explain")
     X, y = rated()
-    model.fit(X, *(() if isinstance(model, ExposureModel) or getattr(model, "ratings", 0) is None else (y,)))
+    model.fit(X, *(() if isinstance(model, ImplicitModel) or getattr(model, "ratings", 0) is None else (y,)))
     with pytest.raises(AttributeError, match=why):
         _ = model.explain
 
@@ -237,7 +237,7 @@ def test_what_cannot_be_explained_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="expected at least one item"):
         model.explain(103, [])
     model.save(tmp_path / "lean", ratings=False)
-    with pytest.raises(InvalidInputError, match="saved without its takes: what is to be explained"):
+    with pytest.raises(InvalidInputError, match="saved without its interactions: what is to be explained"):
         cofactor.load(tmp_path / "lean").explain(103, [0])
     als = ALS(2, 1.0, random_state=0).fit(X, y)
     with pytest.raises(InvalidInputError, match="user 'new' has no ratings, of which one could") as error:
@@ -245,7 +245,7 @@ def test_what_cannot_be_explained_is_refused(tmp_path: Path) -> None:
     assert error.value.argument == "user"
     own = int(X[X[:, 0] == 1, 1][0])
     assert own in als.explain(1, [own]).own_items  # an item that the user rated has its own rating among the reasons
-    takes = exposed("EASE").explain(103, [7])
-    mine = takes.own_items.tolist()[0]
+    interactions = exposed("EASE").explain(103, [7])
+    mine = interactions.own_items.tolist()[0]
     again = exposed("EASE").explain(103, [mine])
     assert again.contributions[0, again.own_items.tolist().index(mine)] == pytest.approx(0, abs=1e-6)

@@ -7,7 +7,7 @@ import pytest
 
 from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.ratings import ALS, EASE, OrdinalProbit, Ratings, as_ratings
-from cofactor.ratings.ranking import as_takes
+from cofactor.ratings.ranking import as_interactions
 
 from .reference import planted
 
@@ -101,7 +101,7 @@ def test_names_say_which_column_is_which(names: tuple[str, ...], roles: str) -> 
 @pytest.mark.parametrize("names", ["movie_id who", "what user", "sku_id who val", "what user x"])
 def test_names_that_contradict_the_order_are_an_error(names: str) -> None:
     frame = pd.DataFrame(dict.fromkeys(names.split(), PAIRS[:, 0]))
-    for fit in (as_ratings, as_takes):
+    for fit in (as_ratings, as_interactions):
         with pytest.raises(InvalidInputError, match="users come first|not clear which columns|cannot tell which"):
             fit(frame)
     if len(frame.columns) == 2:
@@ -112,14 +112,14 @@ def test_names_that_contradict_the_order_are_an_error(names: str) -> None:
 @pytest.mark.parametrize("name", ["n_clicks", "click_count", "plays", "qty", "quantity", "count", "TotalOrders"])
 def test_counts_are_known_by_their_names(name: str) -> None:
     frame = pd.DataFrame({"user": PAIRS[:, 0], "item": PAIRS[:, 1], name: RATINGS})
-    assert np.array_equal(as_takes(frame).weights, as_takes(PAIRS, sample_weight=RATINGS).weights)
+    assert np.array_equal(as_interactions(frame).weights, as_interactions(PAIRS, sample_weight=RATINGS).weights)
     with pytest.warns(InputWarning, match=f"column '{name}' of X is read as ratings"):
         as_ratings(frame)
 
 
 def test_a_dict_of_columns_is_told_from_pairs() -> None:
     with pytest.raises(InvalidTypeError, match="^X is a dict; if it holds columns, pass pandas.DataFrame"):
-        as_takes({"user": [1, 2], "item": [3, 4]})
+        as_interactions({"user": [1, 2], "item": [3, 4]})
 
 
 @pytest.mark.parametrize("more", [{}, {"qty": 1}])

@@ -213,7 +213,7 @@ def test_what_the_fit_took_in_is_not_taken_in_twice(kind: type[Any], tmp_path: P
     """Whatever its order; also after other updates, and in a model that was saved between."""
     rows = np.random.default_rng(0).permutation(len(X))
     y: tuple[Any, ...] = (Y,) if kind in (Recommender, ALS) else ()
-    model = kind(**({"exposure": Popularity(), "ratings": OrdinalProbit(2, **FAST)} if kind is Recommender else {}))
+    model = kind(**({"interactions": Popularity(), "ratings": OrdinalProbit(2, **FAST)} if kind is Recommender else {}))
     model.fit(X, *y)
     for day in range(2):
         model.save(tmp_path / "model.cofactor")
@@ -262,7 +262,11 @@ def test_clicks_count_once_where_a_job_runs_twice(again: bool) -> None:
         fitted = model.fit([(u, i) for u in ("ann", "bob", "eve") for i in ("Up", "Heat") if (u, i) != ("bob", "Up")])
         fitted.update(clicks, counts)
         total = fitted.ratings_.weights.sum()
-        with nullcontext() if again else pytest.warns(InputWarning, match="2 takes are what an earlier update took in"):
+        with (
+            nullcontext()
+            if again
+            else pytest.warns(InputWarning, match="2 interactions are what an earlier update took in")
+        ):
             fitted.update(clicks[::-1], counts[::-1], again=again)
         assert fitted.ratings_.weights.sum() == total + 3 * again
 

@@ -108,10 +108,10 @@ def test_a_recommender_weighs_takes_and_ratings():
     new, y, weights = [(100, 1), (100, 2), (101, 1)], [1, 4, 2], [3.0, 1.0, 2.0]
     both = Recommender(Popularity(), BPMF(2, n_sweeps=8, burn_in=2), random_state=0)
     both.fit(X, 1 + X.sum(axis=1) % 4, sample_weight=W + 1)
-    of_takes = Recommender(EASE(1.0), None).fit(X, sample_weight=W + 1)
-    for model, given in ((both, (new, y)), (of_takes, (new,))):
+    of_interactions = Recommender(EASE(1.0), None).fit(X, sample_weight=W + 1)
+    for model, given in ((both, (new, y)), (of_interactions, (new,))):
         folded = model.fold_in(*given, sample_weight=weights)
-        assert folded.ratings_.weights.tolist() == folded.exposures_[0].ratings_.weights.tolist() == weights
+        assert folded.ratings_.weights.tolist() == folded.implicit_models_[0].ratings_.weights.tolist() == weights
         total = model.ratings_.weights.sum()
         assert copy(model).update(*given, sample_weight=weights).ratings_.weights.sum() == total + 6
 

@@ -116,16 +116,19 @@ def answer_from(opened: socket.socket) -> Answer:
 
 @dataclass(frozen=True)
 class Models:
-    """Fitted models: of numbered users and items in stars, of named ones with probabilities, and of takes."""
+    """Fitted models: of numbered users and items in stars, of named ones with probabilities, and of interactions."""
 
     stars: ALS
     named: OrdinalProbit
-    takes: EASE
+    interactions: EASE
     folder: Path
 
     @property
     def arguments(self) -> list[str]:
-        return [str(self.folder / "stars.cofactor"), *(f"{n}={self.folder / n}.cofactor" for n in ("named", "takes"))]
+        return [
+            str(self.folder / "stars.cofactor"),
+            *(f"{n}={self.folder / n}.cofactor" for n in ("named", "interactions")),
+        ]
 
 
 @pytest.fixture(scope="package")
@@ -140,7 +143,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
         EASE().fit(small.X),
         folder,
     )
-    for name in ("stars", "named", "takes"):
+    for name in ("stars", "named", "interactions"):
         getattr(fitted, name).save(folder / f"{name}.cofactor")
     return fitted
 

@@ -25,7 +25,7 @@ def reasons(found: Explanation, what: str, names: Any = None) -> list[Any]:
     groups = []
     for group in found.groups():
         terms = {one["kind"]: one for one in group["terms"]}
-        kinds = ("feature", "instance", "rating", "take")
+        kinds = ("feature", "instance", "rating", "interaction")
         own = [(one["term"], one["contribution"]) for one in group["terms"] if one["kind"] in kinds]
         own = [(term if names is None else names[term], amount) for term, amount in own]
         rest = {key: terms[key]["contribution"] for key in ("rest", "intercept") if key in terms}

@@ -54,9 +54,9 @@ def test_a_batch_of_known_and_of_new_users(server, models) -> None:
 
 
 def test_new_users_of_takes(server, models) -> None:
-    asked = {"users": [{"ratings": [{"item": 3}, {"item": 5}]}], "model": "takes"}
+    asked = {"users": [{"ratings": [{"item": 3}, {"item": 5}]}], "model": "interactions"}
     (answer,) = server.post("/v1/recommendations", asked)["lists"]
-    assert rows(answer) == rows_of(models.takes.fold_in([("a", 3), ("a", 5)]).recommend(["a"], 10), 0)
+    assert rows(answer) == rows_of(models.interactions.fold_in([("a", 3), ("a", 5)]).recommend(["a"], 10), 0)
     assert "prediction" not in answer["items"][0]
 
 
@@ -132,12 +132,12 @@ def test_an_id_may_hold_what_addresses_do_not(server) -> None:
 
 
 def test_what_is_said_of_models(server, models) -> None:
-    assert server.get("/v1/models") == {"models": ["default", "named", "takes"]}
+    assert server.get("/v1/models") == {"models": ["default", "named", "interactions"]}
     said = server.get("/v1/model")
     assert (said["model"], said["users"], said["items"]) == ("ALS", len(models.stars.users_), len(models.stars.items_))
     assert said["sha256"] == hashlib.sha256((models.folder / "stars.cofactor").read_bytes()).hexdigest()
     assert said["settings"]["n_factors"] == 8
-    assert server.get("/v1/model?model=takes")["model"] == "EASE"
+    assert server.get("/v1/model?model=interactions")["model"] == "EASE"
 
 
 def test_health(server) -> None:

@@ -92,7 +92,8 @@ def tagging(models: Models) -> Iterator[Tagging]:
         cofactor.save(model, models.folder / f"{name}.cofactor")
     first, *others = (models.folder / f"{name}.cofactor" for name in fitted)
     named = [
-        f"{path.stem}={path}" for path in (*others, models.folder / "stars.cofactor", models.folder / "takes.cofactor")
+        f"{path.stem}={path}"
+        for path in (*others, models.folder / "stars.cofactor", models.folder / "interactions.cofactor")
     ]
     with Command(["serve", str(first), *named, "--port", "0", "--max-batch", "50"], models.folder, {}) as child:
         yield Tagging(Client(child), **fitted, sky=sky)
@@ -236,7 +237,7 @@ def test_reasons_for_items(tagging: Tagging, models: Models) -> None:
     new = models.stars.fold_in([("a", 50), ("a", 181)], [5.0, 1.0])
     assert told({"explanations": [one]}, "item") == reasons(new.explain("a", [3]).explanation(10), "item")
     assert {reason["item"]: reason["rating"] for reason in one["reasons"]} == {50: 5, 181: 1}
-    taken = {"user": {"ratings": [{"item": 3}, {"item": 5}]}, "items": [8], "model": "takes"}
+    taken = {"user": {"ratings": [{"item": 3}, {"item": 5}]}, "items": [8], "model": "interactions"}
     (one,) = tagging.client.post(WHY, taken)["explanations"]
     assert [sorted(reason) for reason in one["reasons"]] == [["contribution", "item", "times"]] * 2
 

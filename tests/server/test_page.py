@@ -81,14 +81,14 @@ def site(models) -> Iterator[Site]:
     ids = [str(one) for one in models.named.items_.ids.tolist()]
     titles = models.folder / "titles.csv"
     write_table(titles, {"id": ids[: len(TITLES)], "title": list(TITLES)})
-    stars, named, takes = models.arguments
+    stars, named, interactions = models.arguments
     wind, rain = [3.0, 0.0, 1.0, 4.0], [0.0, 1.0, 1.0, 0.0]
     says = pd.DataFrame({"sail": [1, 0, 0, 1], "read <i>": [0, 1, 1, 0]})
     cofactor.save(LabelRidge.paper().fit(pd.DataFrame({"wind": wind, "rain": rain}), says), models.folder / "sky")
     texts = ["storm at sea", "rain all day", "rain and fog", "storm and wind"]
     cofactor.save(make_pipeline(TfidfVectorizer(), LabelRidge.paper()).fit(texts, says), models.folder / "texts")
     of_labels = [f"{name}={models.folder / name}" for name in ("sky", "texts")]
-    of_ratings = [named.removeprefix("named="), f"stars={stars}", takes]
+    of_ratings = [named.removeprefix("named="), f"stars={stars}", interactions]
     served = Site([*of_ratings, *of_labels, "--titles", str(titles)], models.folder)
     yield served
     served.stop()
@@ -324,7 +324,9 @@ def locked(models) -> Iterator[Site]:
     file = models.folder / "keys"
     file.write_text(f"{KEY}\n")
     file.chmod(0o600)
-    served = Site([f"takes={models.folder / 'takes.cofactor'}", "--api-key-file", str(file)], models.folder)
+    served = Site(
+        [f"interactions={models.folder / 'interactions.cofactor'}", "--api-key-file", str(file)], models.folder
+    )
     yield served
     served.stop()
 
@@ -375,12 +377,12 @@ def test_a_page_behind_a_key(browser: webdriver.Chrome, locked: Site) -> None:
 
 
 def test_a_model_of_takes_asks_for_no_ratings(page: Page, models) -> None:
-    page.open("model=takes")
+    page.open("model=interactions")
     assert page.browser.find_element(By.TAG_NAME, "h1").text == "Mark a few, and see what follows"
     page.part("found", "label").click()
     (mine,) = page.until(lambda: page.parts("chosen", "> li"))
     item = int(mine.get_attribute("data-key"))
-    expected = models.takes.fold_in([("a", item)]).recommend(["a"], 10)[0][0].tolist()
+    expected = models.interactions.fold_in([("a", item)]).recommend(["a"], 10)[0][0].tolist()
     page.until(lambda: page.recommended == [f"Item {one}" for one in expected])
     page.part("chosen", "input").click()
     page.until(lambda: not page.recommended)
@@ -438,7 +440,7 @@ def test_answers_have_titles(site: Site, models) -> None:
     similar = site.client.get(f"/v1/items/{quote(film(models, 0), safe='')}/similar?n=30&min_ratings=0")["similar"]
     for one in listed + similar:
         assert one.get("title", one["item"]) == title(models, one["item"])
-    other = site.client.get("/v1/users/3/recommendations?model=takes")
+    other = site.client.get("/v1/users/3/recommendations?model=interactions")
     assert "title" not in str(other)
 
 
@@ -465,9 +467,9 @@ def test_files_of_the_page_are_strict(site: Site) -> None:
 
 
 def test_what_a_model_offers_and_which_features_it_has(site: Site) -> None:
-    offers = {name: site.client.get(f"/v1/model?model={name}")["offers"] for name in ("default", "takes", "sky")}
+    offers = {name: site.client.get(f"/v1/model?model={name}")["offers"] for name in ("default", "interactions", "sky")}
     of_ratings = ["predictions", "similar", "explanations"]
-    assert offers == {"default": of_ratings, "takes": of_ratings[1:], "sky": ["explanations"]}
+    assert offers == {"default": of_ratings, "interactions": of_ratings[1:], "sky": ["explanations"]}
     (rain,) = site.client.get("/v1/features?model=sky&search=AI")["features"]
     assert rain["name"] == "rain"
     named = site.client.get("/v1/features?model=sky&names=wind&names=snow")

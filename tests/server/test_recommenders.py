@@ -73,7 +73,7 @@ def numbers(answer: Any, key: str) -> list[Any]:
         {"n": 4, "exclude_seen": False},
         {"at_least": 3},
         {"candidates": [3, 5, 11, 12, 20]},
-        {"rank_by": "take"},
+        {"rank_by": "interaction"},
         {"rank_by": "gain"},
         {"rank_by": "rating", "quantile": 0.8},
     ],
@@ -83,7 +83,7 @@ def test_lists(fitted: Fitted, name: str, how: dict[str, Any]) -> None:
     """Of known users, in one batch, and of a new one."""
     model, how = fitted.models[name], {"n": 8, **how}
     asked = {"users": [7, NEW, "9"], "model": name, **how}
-    if name == "drifting" and how.get("rank_by") in ("take", "gain"):
+    if name == "drifting" and how.get("rank_by") in ("interaction", "gain"):
         error = fitted.client.ask("POST", "/v1/recommendations", asked).json["error"]
         assert (error["status"], error["argument"]) == (422, "rank_by")
         return
@@ -100,7 +100,7 @@ def test_lists(fitted: Fitted, name: str, how: dict[str, Any]) -> None:
         pairs = [(ids, one["item"]) for one in answer["items"]]
         expected = whose.predict(pairs, **fitted.at_latest(name, len(pairs)))
         assert [one["prediction"] for one in answer["items"]] == expected.tolist()
-        for part in ("p_take", "p_like"):
+        for part in ("p_interact", "p_like"):
             there = getattr(found, part, None)
             assert (there is not None) == (part in answer["items"][0])
             if there is not None:

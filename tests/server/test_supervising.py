@@ -100,7 +100,7 @@ def changing(models: Models, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     whole = (models.folder / "stars.cofactor").read_bytes()
     (folder / "damaged.cofactor").write_bytes(whole[: len(whole) // 2] + b"\1" + whole[len(whole) // 2 + 1 :])
     versions = {"a": models.folder / "stars.cofactor", "b": folder / "other.cofactor"}
-    versions |= {"damaged": folder / "damaged.cofactor", "takes": models.folder / "takes.cofactor"}
+    versions |= {"damaged": folder / "damaged.cofactor", "interactions": models.folder / "interactions.cofactor"}
     file = folder / "served.cofactor"
     shutil.copy(versions["a"], file)
     with Command(["serve", str(file), "--port", "0", "--workers", "2"], folder, {}) as child:
@@ -131,7 +131,10 @@ def test_what_cannot_be_served_is_refused_and_the_old_one_stays(changing) -> Non
     for number, (version, message) in enumerate(
         [
             ("damaged", "its checksum does not match: it was damaged after it was written"),
-            ("takes", "it holds a model of class EASE, and one of ALS is served; start the server anew to serve it"),
+            (
+                "interactions",
+                "it holds a model of class EASE, and one of ALS is served; start the server anew to serve it",
+            ),
         ],
         1,
     ):

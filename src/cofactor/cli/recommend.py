@@ -241,9 +241,9 @@ def recommend(
     """Recommend items: columns user, rank, item, score, prediction, and title where titles are given.
 
     A recommender, what cofactor fit makes, ranks by the probability that the user takes the item next, and likes it
-    then: columns p_take and p_like; the score is the logarithm of both together. Of other models the score is the
+    then: columns p_interact and p_like; the score is the logarithm of both together. Of other models the score is the
     number by which they rank, higher for what is liked better: often the predicted rating before it is rounded to a
-    level, with [bold]--at-least[/bold] the probability of such a rating. Of models of takes alone there is no
+    level, with [bold]--at-least[/bold] the probability of such a rating. Of models of interactions alone there is no
     prediction. With --why also because: what the user rated, or took, that raises the score most.
 
     For known users ([bold]--user[/bold], [bold]--all[/bold]), or for new ones from their ratings or features

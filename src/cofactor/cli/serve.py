@@ -89,7 +89,7 @@ def serve(
         ),
     ] = 30.0,
 ) -> None:
-    """Answer requests over HTTP with models of ratings, of takes, or of labels.
+    """Answer requests over HTTP with models of ratings, of interactions, or of labels.
 
     A page at the address lets a person try a model: rate items, which it finds by --titles, and see the recommendations
     move; or give a text or a row, and see its labels.

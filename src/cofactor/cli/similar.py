@@ -38,7 +38,7 @@ def similar(
 
     Items are similar if users like them alike: the similarity is the correlation of their scores over all users, from
     -1 to 1; where a model has no factors, if the same users take them. Similar items are known to recommenders, to all
-    models of takes, and to models with factors, such as als, mmmf and ordinal-probit; similar users to models with
+    models of interactions, and to models with factors, such as als, mmmf and ordinal-probit; similar users to models with
     factors alone.
     """
     inputs = {"MODEL": model, "--titles": titles}

@@ -5,7 +5,7 @@
 `load_movielens`              MovieLens 100K, 1M, latest-small, with titles
 `load_jester`                 Jester 1, continuous or binned
 `read_ratings`, `read_pairs`  any CSV, TSV, ``::``-separated or Parquet file; `read_timed_pairs`
-`read_takes`                  who clicked, played or bought what, how often, from any such file
+`read_interactions`                  who clicked, played or bought what, how often, from any such file
 `read_side_features`          what is known of users, or of items, in any such file
 `load_side_features`          what MovieLens knows of its users and films
 `write_table`                 a table to CSV, TSV or Parquet, completely or not at all; `write_blocks` piece by piece
@@ -14,7 +14,7 @@
 `make_movies`                 invented films with titles, and ratings like those of MovieLens 100K
 `make_ratings`                synthetic ratings whose complete matrix is known
 `make_events`                 made-up views, carts and purchases of a shop
-`make_takes`                  synthetic takes, of millions of users, whose probabilities are known
+`make_interactions`                  synthetic interactions, of millions of users, whose probabilities are known
 `load_labels`                 a known multi-label set by name (emotions, bibtex, ...), or any file below
 `read_arff`                   Mulan and MEKA ARFF, dense and sparse; `read_label_names` its XML
 `read_libsvm`                 libsvm multi-label and extreme-classification text; `write_libsvm`
@@ -30,7 +30,7 @@
 ============================  ======================================================================
 
 Loaders and readers of ratings return a `RatingDataset`: ``X`` (user and item ids), ``y`` (ratings), ``scale`` (the
-possible ratings, None if continuous), titles and times; `read_takes` returns a `TakeDataset`, whose ``y`` are counts.
+possible ratings, None if continuous), titles and times; `read_interactions` returns a `InteractionDataset`, whose ``y`` are counts.
 Those of labels return a `LabelDataset`: ``X`` (features), ``Y`` (labels, sparse), names of both, and the official split
 if there is one.
 
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from cofactor.datasets.chunks import LabelChunks, write_chunks
     from cofactor.datasets.load import load_labels, load_ratings
     from cofactor.datasets.readers.arff import read_arff
+    from cofactor.datasets.readers.interactions import read_interactions
     from cofactor.datasets.readers.jester import load_jester
     from cofactor.datasets.readers.label_tables import read_label_table
     from cofactor.datasets.readers.matlab import read_mat
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
     from cofactor.datasets.readers.ratings import read_pairs, read_ratings, read_timed_pairs
     from cofactor.datasets.readers.side_features import read_side_features
     from cofactor.datasets.readers.svmlight import read_libsvm, write_libsvm
-    from cofactor.datasets.readers.takes import read_takes
     from cofactor.datasets.readers.xml import read_label_names
     from cofactor.datasets.registry import (
         DatasetNotFoundError,
@@ -74,10 +74,10 @@ if TYPE_CHECKING:
     )
     from cofactor.datasets.synthetic import make_ratings
     from cofactor.datasets.synthetic_articles import Articles, make_articles
+    from cofactor.datasets.synthetic_interactions import InteractionTruth, make_events, make_interactions
     from cofactor.datasets.synthetic_labels import LabelTruth, make_labels
     from cofactor.datasets.synthetic_movies import make_movies
-    from cofactor.datasets.synthetic_takes import TakeTruth, make_events, make_takes
-    from cofactor.datasets.types import LabelDataset, RatingDataset, TakeDataset
+    from cofactor.datasets.types import InteractionDataset, LabelDataset, RatingDataset
     from cofactor.datasets.write import write_blocks, write_table
     from cofactor.recipe import Recipe
 
@@ -87,13 +87,13 @@ __all__ = [
     "DatasetNotFoundError",
     "DatasetStatus",
     "FileCheck",
+    "InteractionDataset",
+    "InteractionTruth",
     "LabelChunks",
     "LabelDataset",
     "LabelTruth",
     "RatingDataset",
     "Recipe",
-    "TakeDataset",
-    "TakeTruth",
     "Verification",
     "available",
     "bin_edges",
@@ -109,11 +109,12 @@ __all__ = [
     "locate",
     "make_articles",
     "make_events",
+    "make_interactions",
     "make_labels",
     "make_movies",
     "make_ratings",
-    "make_takes",
     "read_arff",
+    "read_interactions",
     "read_label_names",
     "read_label_table",
     "read_libsvm",
@@ -121,7 +122,6 @@ __all__ = [
     "read_pairs",
     "read_ratings",
     "read_side_features",
-    "read_takes",
     "read_timed_pairs",
     "verify",
     "write_blocks",

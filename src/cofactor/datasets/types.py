@@ -51,7 +51,7 @@ class RatingDataset:
         What the levels stand for, where the ratings were cut into bins, or are words. A model that is fitted to the
         data set keeps it.
     n_dropped : int, default=0
-        How many ratings `without` has left out, or `read_takes` since their item was rated again.
+        How many ratings `without` has left out, or `read_interactions` since their item was rated again.
     features : mapping from str to object, default={}
         What is known of users and items beside the ratings, as ``user_features`` and ``item_features``, for models that
         take it: ``model.fit(data)`` is ``model.fit(data.X, data.y, **data.features)`` of them, and evaluations and
@@ -82,7 +82,7 @@ class RatingDataset:
     features: Mapping[str, Any] = field(default_factory=dict)
 
     #: Whether there are takes, and no ratings.
-    holds_takes: ClassVar[bool] = False
+    holds_interactions: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.X.ndim != 2 or self.X.shape[1] != 2:
@@ -241,8 +241,8 @@ class RatingDataset:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TakeDataset(RatingDataset):
-    """Takes as in a file: who clicked, played or bought what, how often, and when; there are no ratings.
+class InteractionDataset(RatingDataset):
+    """Interactions as in a file: who clicked, played or bought what, how often, and when; there are no ratings.
 
     ``y`` says how often each pair was taken, ``scale`` is None. Models of who takes what are fitted to the data set
     itself, ``model.fit(data)``; models of ratings refuse it. ``kinds`` has the kind of each event, such as view, cart
@@ -251,18 +251,18 @@ class TakeDataset(RatingDataset):
     Examples
     --------
     >>> import numpy as np
-    >>> TakeDataset("plays", np.array([[1, 7], [2, 7]]), np.array([4.0, 1.0]), None)
-    TakeDataset('plays': 2 takes, 2 users, 1 item, counts 1 to 4)
+    >>> InteractionDataset("plays", np.array([[1, 7], [2, 7]]), np.array([4.0, 1.0]), None)
+    InteractionDataset('plays': 2 interactions, 2 users, 1 item, counts 1 to 4)
     """
 
     kinds: NDArray | None = None
 
-    holds_takes = True
+    holds_interactions = True
 
     def __repr__(self) -> str:
         counts = f", counts {self.y.min():g} to {self.y.max():g}" if self.n_ratings and (self.y != 1).any() else ""
         return (
-            f"TakeDataset({self.name!r}: {counted(self.n_ratings, 'take')}, {counted(self.n_users, 'user')}, "
+            f"InteractionDataset({self.name!r}: {counted(self.n_ratings, 'interaction')}, {counted(self.n_users, 'user')}, "
             f"{counted(self.n_items, 'item')}{counts})"
         )
 

@@ -222,7 +222,7 @@ def _lists(sets: Sequence[Source], task: Task, grids: Any, at: Any, likes: Any) 
         if likes is not None:
             advice = ("give ", Argument("at"), " too")
             raise InvalidInputError("says what is liked of lists", argument="likes", found=likes, advice=advice)
-        taken = next((one.name for one in sets if one.takes), None)
+        taken = next((one.name for one in sets if one.interactions), None)
         if taken is not None:
             lists = ("measure lists of recommendations, such as with ", Argument("at", 10))
             raise InvalidInputError(f"data set {taken!r} holds takes, and no ratings to predict", advice=lists)
@@ -230,7 +230,7 @@ def _lists(sets: Sequence[Source], task: Task, grids: Any, at: Any, likes: Any) 
     if task != "ratings" or grids:
         what = "is for ratings" if task != "ratings" else "does not go with grids"
         raise InvalidInputError(f"measures lists of recommendations, which {what}", argument="at", found=at)
-    taken = next((one.name for one in sets if one.takes), None)
+    taken = next((one.name for one in sets if one.interactions), None)
     if likes is not None and taken is not None:
         raise InvalidInputError(f"{taken!r} holds takes, and no ratings", argument="likes", found=likes)
     if likes is not None:
@@ -259,8 +259,8 @@ def _can_have(task: Task, metric: str, estimator: Any) -> bool:
 def _needed(task: Task, metric: str) -> str:
     """Return the method of an estimator without which there is no such measure, empty if none is needed."""
     if task == "labels":
-        takes = LABEL_METRICS[metric].takes if metric in LABEL_METRICS else "labels"
-        return {"labels": "", "scores": "decision_function", "probabilities": "predict_proba"}[takes]
+        interactions = LABEL_METRICS[metric].interactions if metric in LABEL_METRICS else "labels"
+        return {"labels": "", "scores": "decision_function", "probabilities": "predict_proba"}[interactions]
     return "predict_proba" if metric in PROBABILITY_METRICS else ""
 
 

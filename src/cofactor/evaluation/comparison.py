@@ -258,7 +258,7 @@ def compare(
     at, likes : optional
         Measure the lists of so many items that methods recommend, as `evaluate_recommendations` does, instead of
         predicted ratings: metrics are then such as "ndcg@10", and "popularity" is among the methods. Methods are
-        compared over the users of each data set, see `Comparison.over_users`. A `TakeDataset` needs it.
+        compared over the users of each data set, see `Comparison.over_users`. A `InteractionDataset` needs it.
     store : ResultStore, str or path-like, optional
         File for results, as they end: what is in it already is not computed again.
     n_jobs, retry_failed
@@ -380,8 +380,8 @@ def _cells(
     options: tuple[Any, ...] = (scale,) if data.task == "ratings" else ()
     told: dict[str, Any] = {}
     if asked.at:
-        work, options = recommendation_measures, (asked.at, asked.likes, data.takes)
-        told = {"at": list(asked.at), "likes": asked.likes} | ({"takes": True} if data.takes else {})
+        work, options = recommendation_measures, (asked.at, asked.likes, data.interactions)
+        told = {"at": list(asked.at), "likes": asked.likes} | ({"interactions": True} if data.interactions else {})
     names, parts = zip(*_splits(data, protocol, asked.n_splits, seed), strict=True)  # drawn before models are looked at
     rows: Reference[Sequence[Parts]] = Reference(f"splits of {data.name!r}", uuid.uuid4().hex, parts)
     models = {

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_consistent_length
 
-from cofactor.datasets import TakeDataset
+from cofactor.datasets import InteractionDataset
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.evaluation.run.keys import plain_value
 from cofactor.evaluation.run.references import Reference
@@ -120,7 +120,7 @@ def evaluate(
     """
     features = features_by_name(X, user_features, item_features)
     if y is None:
-        X, y, time = (None, None, None) if isinstance(X, TakeDataset) else split_xy(X, time)
+        X, y, time = (None, None, None) if isinstance(X, InteractionDataset) else split_xy(X, time)
         if y is None:
             advice = "give them as y, or a frame with columns for user, item and rating"
             raise InvalidInputError("X holds no ratings", argument="X", advice=advice)

@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from cofactor.checks import check_number
-from cofactor.datasets import TakeDataset
+from cofactor.datasets import InteractionDataset
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.evaluation.protocols import check_lengths, features_by_name
 from cofactor.evaluation.recommendation_data import Asked, Split
@@ -35,9 +35,9 @@ from cofactor.ratings.described import new_rows, takes_features
 from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.interactions import as_numbers, split_xy
-from cofactor.ratings.ranking.base import ExposureModel
+from cofactor.ratings.ranking.base import ImplicitModel
+from cofactor.ratings.ranking.counts import counts_apart
 from cofactor.ratings.ranking.popularity import Popularity
-from cofactor.ratings.ranking.takes import counts_apart
 from cofactor.text import did_you_mean
 from cofactor.typing import RandomState, SideFeatures
 
@@ -47,7 +47,7 @@ OnFit = Callable[[str, int, int], None]
 
 _RANKED = 1 << 22  #: pairs of users and items that are ranked together for the AUC
 _GIVEN = {"users", "n", "exclude_seen"}  #: what `recommend` is told in any case
-_LIKELY = 100  #: items of each user of which P(take) is compared with what was taken
+_LIKELY = 100  #: items of each user of which P(interact) is compared with what was taken
 
 
 def evaluate_recommendations(
@@ -85,10 +85,10 @@ def evaluate_recommendations(
     X : array of shape (n, 2), list of pairs, frame, sparse matrix, or data set
         User id and item id of each rating; perhaps with times in a third column. Without y a frame with columns for
         user, item and rating too, or of counts (plays, clicks, ...), a sparse matrix of counts, or a data set such as
-        `load_ratings` returns, of ratings or of takes. A matrix whose numbers look like stars is refused: not many
+        `load_ratings` returns, of ratings or of interactions. A matrix whose numbers look like stars is refused: not many
         different ones, at most 10, the lowest one rare.
     y : array-like of shape (n,), or None
-        The ratings; None for takes alone, such as clicks, or where X holds them.
+        The ratings; None for interactions alone, such as clicks, or where X holds them.
     protocol : str, splitter or list, default="per-user"
         As in `evaluate`: "per-user" holds out a random part of each user, "user-last" the last one, "time" what came
         after a moment, "new-users" users who are folded in from a part of their ratings.
@@ -109,7 +109,7 @@ def evaluate_recommendations(
     test_size, test_users, time
         As in `evaluate`.
     counts : array-like of shape (n,), optional
-        How often each pair was taken, where there are no ratings, and y is None: models are fitted to a `TakeDataset`.
+        How often each pair was taken, where there are no ratings, and y is None: models are fitted to a `InteractionDataset`.
     user_features, item_features : mapping, frame, or tuple, optional
         What else is known of users and of items, for the models whose ``fit`` takes it; by default the ``features`` of
         a data set. A `Recommender` then ranks items which occur in the test part alone among the others.
@@ -123,7 +123,7 @@ def evaluate_recommendations(
         min(k, relevant)), ``map``, ``mrr``, ``hit_rate``, ``any_ndcg`` (with `likes`: whatever was taken is relevant),
         ``graded_ndcg`` (whatever was taken, gain 2^r - 1), ``novelty``, ``diversity``, ``popularity_lift``, one value
         for each user; ``distinct`` items and ``coverage`` over all users; ``auc`` if asked for. Of a `Recommender` also
-        how P(take) agrees with what was taken, see `RecommendationScores.takes`.
+        how P(interact) agrees with what was taken, see `RecommendationScores.takes`.
 
     Raises
     ------
@@ -155,12 +155,12 @@ def evaluate_recommendations(
     """
     features = features_by_name(X, user_features, item_features)
     if y is None and counts is None:
-        takes_alone = isinstance(X, TakeDataset)
+        interactions_alone = isinstance(X, InteractionDataset)
         X, counts, time = counts_apart(X, time)
         if counts is None:
             X, y, time = split_xy(X, time)
             y = None if y is None else as_numbers(y)
-        if takes_alone:
+        if interactions_alone:
             y, counts = None, y
     if counts is not None and y is not None:
         raise InvalidInputError("there are ratings already", argument="counts", advice="give one of them")
@@ -173,12 +173,12 @@ def evaluate_recommendations(
         )
     y = np.ones(_num_samples(X)) if y is None else y
     check_lengths(X, y)
-    takes = None if counts is None else np.asarray(counts, dtype=np.float64)
+    interactions = None if counts is None else np.asarray(counts, dtype=np.float64)
     models = dict(model) if isinstance(model, Mapping) else {type(model).__name__: model}
     lengths = checked_lengths(at)
     X, times = timed_pairs(X, time)
     y = np.asarray(y, dtype=np.float64)
-    asked = Asked(X, y, times, lengths, likes, auc, undefined, ranking or {}, takes, features)
+    asked = Asked(X, y, times, lengths, likes, auc, undefined, ranking or {}, interactions, features)
     splitter = splitter_of(
         protocol,
         n_splits=n_splits,
@@ -209,7 +209,7 @@ def evaluate_recommendations(
         of_lists={name: _listed([row.of_lists for row in found]) for name, found in rows.items()},
         users=asked.users.ids,
         facts=facts | {"users_left_out": n_left_out},
-        takes={name: found for name, found in map(_taken, rows.items()) if found is not None},
+        interactions={name: found for name, found in map(_taken, rows.items()) if found is not None},
     )
 
 
@@ -220,7 +220,7 @@ def recommendation_measures(
     k: int,
     at: Sequence[int],
     likes: float | None,
-    takes: bool = False,
+    interactions: bool = False,
 ) -> dict[str, Any]:
     """Fit a model on one split, let it recommend, and return the means over the users of the test part.
 
@@ -246,7 +246,7 @@ def recommendation_measures(
     """
     X, y, times, features = data.value()
     y = np.asarray(y, dtype=np.float64)
-    counts, y = (y, np.ones(len(y))) if takes else (None, y)
+    counts, y = (y, np.ones(len(y))) if interactions else (None, y)
     asked = Asked(X, y, times, tuple(at), likes, False, "skip", {}, counts, features)
     parts = splits.value()[k]
     row = _measure(model, asked, asked.split(parts))
@@ -262,7 +262,9 @@ class _Row:
     users: NDArray[Any]
     of_users: dict[str, NDArray[np.float64]]
     of_lists: dict[str, float]
-    of_takes: tuple[NDArray[Any], ...] | None = None  #: P(take) of each item, whether it was taken, and by whom
+    of_interactions: tuple[NDArray[Any], ...] | None = (
+        None  #: P(interact) of each item, whether it was taken, and by whom
+    )
 
 
 def _measure(model: Any, asked: Asked, split: Split, ordered: bool = False) -> _Row:
@@ -284,25 +286,25 @@ def _measure(model: Any, asked: Asked, split: Split, ordered: bool = False) -> _
     seconds["recommend_seconds"] = clock.perf_counter() - began
     lists = _numbers(asked.items, recommended[0])
     of_users, of_lists = _measures_of_lists(lists, split, asked, n_items)
-    of_takes = None
-    if getattr(recommended, "p_take", None) is not None:
-        likely = _most_likely_taken(fitted, ids, recommended, new)
-        of_takes = _chances(likely, asked, split, ordered)
+    of_interactions = None
+    if getattr(recommended, "p_interact", None) is not None:
+        likely = _most_likely(fitted, ids, recommended, new)
+        of_interactions = _chances(likely, asked, split, ordered)
     if asked.auc:
         of_users["auc"] = _aucs(fitted, ids, asked, split, how, n_items)
     if asked.undefined == 0:
         hits = [name for name in of_users if name.partition("@")[0] not in ("novelty", "diversity", "popularity_lift")]
         of_users |= {name: np.nan_to_num(of_users[name]) for name in hits}
-    return _Row(split.users, of_users, of_lists | seconds, of_takes)
+    return _Row(split.users, of_users, of_lists | seconds, of_interactions)
 
 
 def _given(model: Any, asked: Asked, rows: NDArray[Any]) -> dict[str, Any]:
-    """Return what a model is given of some ratings: all, or of models of exposure that the items were taken."""
+    """Return what a model is given of some ratings: all, or of implicit-feedback models that the items were taken."""
     if asked.counts is not None:
         times = None if asked.times is None else asked.times[rows]
-        return {"X": TakeDataset("takes", asked.ids_of(rows), asked.counts[rows], None, timestamps=times)}
+        return {"X": InteractionDataset("interactions", asked.ids_of(rows), asked.counts[rows], None, timestamps=times)}
     X = pairs_for(model, asked.X, asked.times)
-    ratings = {} if isinstance(model, ExposureModel) else {"y": asked.y[rows]}
+    ratings = {} if isinstance(model, ImplicitModel) else {"y": asked.y[rows]}
     return {"X": _safe_indexing(X, rows), **ratings}
 
 
@@ -343,14 +345,14 @@ def _measures_of_lists(
     return of_users, of_lists
 
 
-def _most_likely_taken(model: Any, ids: Any, recommended: Any, new: FeatureTable | None) -> Any:
-    """Return lists by P(take) alone, if a model can rank so: what is also well liked is taken more often than it says.
+def _most_likely(model: Any, ids: Any, recommended: Any, new: FeatureTable | None) -> Any:
+    """Return lists by P(interact) alone, if a model can rank so: what is also well liked is taken more often than it says.
 
     Otherwise what was recommended.
     """
     if "rank_by" not in inspect.signature(model.recommend).parameters:
         return recommended
-    return model.recommend(ids, min(_LIKELY, len(model.items_)), rank_by="take", new_items=new)
+    return model.recommend(ids, min(_LIKELY, len(model.items_)), rank_by="interaction", new_items=new)
 
 
 def _chances(found: Any, asked: Asked, split: Split, ordered: bool) -> tuple[NDArray[Any], ...]:
@@ -358,7 +360,7 @@ def _chances(found: Any, asked: Asked, split: Split, ordered: bool) -> tuple[NDA
     lists = _numbers(asked.items, found.items)
     rows, places = np.nonzero(lists >= 0)
     taken = np.asarray(split.anything[rows, lists[rows, places]]).ravel() > 0
-    chances = among_the_next(np.nan_to_num(found.p_take), np.diff(split.anything.indptr), ordered)
+    chances = among_the_next(np.nan_to_num(found.p_interact), np.diff(split.anything.indptr), ordered)
     return chances[rows, places], taken, split.users[rows]
 
 
@@ -412,13 +414,13 @@ def _by_user(rows: Sequence[_Row], n_users: int) -> dict[str, NDArray[np.float64
 
 
 def _taken(row: tuple[str, Sequence[_Row]]) -> tuple[str, CalibrationBins | None]:
-    """Return the name of a method, and how P(take) agrees with what was taken."""
+    """Return the name of a method, and how P(interact) agrees with what was taken."""
     name, rows = row
-    parts = [one.of_takes for one in rows if one.of_takes is not None and one.of_takes[0].size]
+    parts = [one.of_interactions for one in rows if one.of_interactions is not None and one.of_interactions[0].size]
     if not parts:
         return name, None
     p, taken, users = (np.concatenate(found) for found in zip(*parts, strict=True))
-    return name, catalogue.take_calibration_bins(p, taken, edges=EDGES, users=users)
+    return name, catalogue.interaction_calibration_bins(p, taken, edges=EDGES, users=users)
 
 
 def checked_lengths(at: Any) -> tuple[int, ...]:
@@ -456,7 +458,7 @@ def _check_features(models: Mapping[str, Any], given: Mapping[str, Any]) -> None
     """Refuse features that are given where no model takes any."""
     for name, table in given.items():
         if table is not None and not any(map(takes_features, models.values())):
-            none = "takes" if len(models) == 1 else "take"
+            none = "interactions" if len(models) == 1 else "interaction"
             raise InvalidTypeError(f"{', '.join(models)} {none} no features", argument=name, advice="leave them out")
 
 

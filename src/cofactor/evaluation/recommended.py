@@ -27,7 +27,7 @@ POPULARITY = "popularity"
 """What results call the plain ranking by the number of users, which stands beside all models."""
 
 EDGES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
-"""Edges of the bins in which P(take) is compared with what was taken."""
+"""Edges of the bins in which P(interact) is compared with what was taken."""
 
 _WHOLE = ("distinct",)
 _ABOVE, _BELOW = "↑", "↓"
@@ -48,10 +48,10 @@ class RecommendationScores:
     facts : mapping of str to object
         How it was measured.
     takes : mapping of str to CalibrationBins
-        Of methods with P(take), for the 100 items which each user most likely takes: how likely each is among the
+        Of methods with P(interact), for the 100 items which each user most likely takes: how likely each is among the
         held-out items of its user, a random part of what is taken, or where a protocol
         splits by time the last of them (`cofactor.problems.choice.among_the_next`), and how many were, with errors
-        over users. `cofactor.plots.plot_take_reliability` draws it.
+        over users. `cofactor.plots.plot_interaction_reliability` draws it.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class RecommendationScores:
     of_lists: Mapping[str, Mapping[str, Sequence[float]]]
     users: NDArray[Any]
     facts: Mapping[str, Any] = field(default_factory=dict)
-    takes: Mapping[str, CalibrationBins] = field(default_factory=dict)
+    interactions: Mapping[str, CalibrationBins] = field(default_factory=dict)
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -194,12 +194,12 @@ class RecommendationScores:
             found[method] = {metric: self._summary(method, metric) for metric in self.metrics}
             for name, values in self.of_lists.get(method, {}).items():
                 found[method][name] = {"mean": float(np.mean(values)), "splits": list(values)}
-            if method in self.takes:
-                bins = self.takes[method]
+            if method in self.interactions:
+                bins = self.interactions[method]
                 errors = np.full(len(bins.counts), np.nan) if bins.errors is None else bins.errors
                 columns = {"predicted": bins.predicted, "taken": bins.observed, "items": bins.counts, "errors": errors}
                 table = {name: _without_nan(values.tolist()) for name, values in columns.items()}
-                found[method]["p_take"] = {"mean": bins.error, "edges": bins.edges.tolist(), **table}
+                found[method]["p_interact"] = {"mean": bins.error, "edges": bins.edges.tolist(), **table}
         return found
 
     def _summary(self, method: str, metric: str) -> dict[str, Any]:
@@ -238,15 +238,15 @@ class RecommendationScores:
             [f"{counted(n, 'user', form=',')} of test parts, whom training does not know, are left out"] if n else []
         )
         return "\n".join(
-            [*lines[1:], "", below, *left_out, *self._pairs_in_words(self.metrics[0]), *self._takes_in_words()]
+            [*lines[1:], "", below, *left_out, *self._pairs_in_words(self.metrics[0]), *self._interactions_in_words()]
         )
 
-    def _takes_in_words(self) -> Iterator[str]:
-        """Yield a line for each method with P(take): what it says of items, and how many of these were taken."""
-        for method, bins in self.takes.items():
+    def _interactions_in_words(self) -> Iterator[str]:
+        """Yield a line for each method with P(interact): what it says of items, and how many of these were taken."""
+        for method, bins in self.interactions.items():
             full = np.flatnonzero(bins.counts)
             parts = [f"{_three(bins.predicted[k])} / {_three(bins.observed[k])}" for k in full]
-            yield f"P(take) of {method}, to be among the held-out items, predicted / taken: {', '.join(parts)}"
+            yield f"P(interact) of {method}, to be among the held-out items, predicted / taken: {', '.join(parts)}"
 
     def _pairs_in_words(self, metric: str) -> Iterator[str]:
         for a, b, above in self.pairs(metric):

@@ -2,7 +2,7 @@
 
 Row i minimises uᵀ(base + ridge_i I + Σ_k w_k F_k F_kᵀ)u - 2 u·Σ_k w_k F_k over its stored entries; `base` is the part
 of all items, taken or not, and `values` holds the weights w, one for all if there is only one. Vectors, and the rows F
-of a row's entries, are tables of sixteen columns, padded with zeros, see `padded`: on 5 million takes and 64 factors it
+of a row's entries, are tables of sixteen columns, padded with zeros, see `padded`: on 5 million interactions and 64 factors it
 was almost four times as fast as loops over the factors.
 """
 
@@ -29,7 +29,7 @@ def padded(square: np.ndarray) -> np.ndarray:
 
 
 @ordered
-def ridge_of_takes_cg(lo, hi, indptr, indices, values, features, base, ridge, n_steps, out, least):  # type: ignore[no-untyped-def]
+def ridge_of_interactions_cg(lo, hi, indptr, indices, values, features, base, ridge, n_steps, out, least):  # type: ignore[no-untyped-def]
     """Improve the minimisers of rows lo..hi from what `out` holds; write what each row's part of J then is."""
     d = features.shape[1]
     L = (d + LANES - 1) // LANES
@@ -66,7 +66,7 @@ def ridge_of_takes_cg(lo, hi, indptr, indices, values, features, base, ridge, n_
 
 
 @ordered
-def gradient_of_takes(lo, hi, indptr, indices, values, features, base, ridge, at, out, least):  # type: ignore[no-untyped-def]
+def gradient_of_interactions(lo, hi, indptr, indices, values, features, base, ridge, at, out, least):  # type: ignore[no-untyped-def]
     """Write half the gradients of rows lo..hi at `at`, and what each row's part of J is."""
     L = (features.shape[1] + LANES - 1) // LANES
     F, t, q = _room(lo, hi, indptr, L)

@@ -94,7 +94,9 @@ def ridge_exact(lo, hi, indptr, indices, targets, roots, table, ridge, shares, o
 
 
 @ordered
-def ridge_of_takes(lo, hi, indptr, indices, roots, table, base, n_few, rotated, lengths, axes, ridge, out, least):  # type: ignore[no-untyped-def]
+def ridge_of_interactions(  # type: ignore[no-untyped-def]
+    lo, hi, indptr, indices, roots, table, base, n_few, rotated, lengths, axes, ridge, out, least
+):
     """Write the minimisers of rows lo..hi, and what each row's part of J then is; zero for a row without entries.
 
     Row i minimises u·(base + ridge_i I + Σ_k r_k² F_k F_kᵀ)u - 2 u·Σ_k r_k² F_k over its stored entries. Rows of at

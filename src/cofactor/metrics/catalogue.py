@@ -21,9 +21,9 @@ from cofactor.metrics.topn import checked_lists
 __all__ = [
     "catalogue_coverage",
     "distinct_items",
+    "interaction_calibration_bins",
     "item_popularity",
     "share_interval",
-    "take_calibration_bins",
     "user_diversities",
     "user_novelties",
     "user_popularities",
@@ -102,7 +102,7 @@ def user_novelties(recommended: ArrayLike, popularity: ArrayLike, k: int | None 
     k : int, optional
         By default K.
     n_users : int, keyword
-        The number of users that the popularity is a share of: an item without takes counts as one that one user
+        The number of users that the popularity is a share of: an item without interactions counts as one that one user
         took.
 
     Returns
@@ -231,7 +231,7 @@ def user_diversities(recommended: ArrayLike, vectors: Any, k: int | None = None)
     return found
 
 
-def take_calibration_bins(
+def interaction_calibration_bins(
     probabilities: ArrayLike,
     taken: ArrayLike,
     *,
@@ -267,7 +267,7 @@ def take_calibration_bins(
 
     Examples
     --------
-    >>> bins = take_calibration_bins([0.1, 0.1, 0.2, 0.6], [0, 0, 1, 1], edges=[0, 0.15, 1])
+    >>> bins = interaction_calibration_bins([0.1, 0.1, 0.2, 0.6], [0, 0, 1, 1], edges=[0, 0.15, 1])
     >>> bins.counts.tolist(), bins.predicted.round(2).tolist(), bins.observed.tolist()
     ([2, 2], [0.1, 0.4], [0.0, 1.0])
     """
@@ -303,12 +303,12 @@ def share_interval(bins: CalibrationBins) -> tuple[Values, Values]:
     Parameters
     ----------
     bins : CalibrationBins
-        As `take_calibration_bins` returns them. If it was told the users, the number of pairs counts as the number of
+        As `interaction_calibration_bins` returns them. If it was told the users, the number of pairs counts as the number of
         independent ones that would have the same standard error; else all pairs count as independent.
 
     Examples
     --------
-    >>> low, high = share_interval(take_calibration_bins([0.5] * 10, [1] * 5 + [0] * 5, edges=[0, 1]))
+    >>> low, high = share_interval(interaction_calibration_bins([0.5] * 10, [1] * 5 + [0] * 5, edges=[0, 1]))
     >>> low.round(3).tolist(), high.round(3).tolist()
     ([0.237], [0.763])
     """

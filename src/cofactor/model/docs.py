@@ -153,15 +153,15 @@ PARAMETERS: Mapping[str, str] = {
             count once. Models whose objective is no sum over ratings refuse weights, and an error says which take
             them. Of a sparse matrix X the numbers are in the order of ``X.tocoo()``, which ``astype`` of X may change;
             those of a sparse matrix of weights go to the ratings at their places.""",
-    "takes": f"""\
+    "interactions": f"""\
         X : array of shape (n, 2), frame, list of pairs, scipy sparse matrix, Ratings, or data set
-            User id and item id of each take; a pair may come several times, its counts add up. A frame may have a
+            User id and item id of each interaction; a pair may come several times, its counts add up. A frame may have a
             column of counts (count, plays, clicks, views, purchases, ...) and one of times. {_TABLES}
             The stored entries of a sparse matrix of users × items are counts. Of a `Ratings`, and of a data set of
             ratings, any rated item counts as taken, once.
         y : array-like of shape (n,), optional
             How often each pair was taken, at least 0; by default once. Ratings are no counts: leave them out.""",
-    "take_weight": """\
+    "interaction_weight": """\
         sample_weight : array-like of shape (n,), or sparse matrix of the shape of X, optional
             How much each row of X counts, at least 0; it multiplies counts. Of a sparse matrix X the numbers are in the
             order of ``X.tocoo()``, which ``astype`` of X may change; those of a sparse matrix of weights go to the
@@ -179,7 +179,7 @@ PARAMETERS: Mapping[str, str] = {
         popularity_weight : float or "auto", default="auto"
             What popularity adds to scores: so much, as a multiple of the mean score of what is taken, to that of the
             most popular item, to others in proportion to log(1 + takes). Popular items come first among equals in any
-            case, with 0 too. "auto" holds out a tenth of the takes of each user and takes the best of .03, .1, ..., 100
+            case, with 0 too. "auto" holds out a tenth of the interactions of each user and takes the best of .03, .1, ..., 100
             by places in lists, or 0, where these become hardly better; where no user took two items, 100.""",
     "counts": """\
         counts : {"log", "linear", "binary"}, default={default}

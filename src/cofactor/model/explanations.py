@@ -31,7 +31,7 @@ class Explanation:
         instance, user row number in X; id of the user
         label, item    name of the label; id of the item
         score          its score: what `decision_function` returns
-        kind           "feature" or "instance" (of training), "rating" or "take" (of the user); "rest", the
+        kind           "feature" or "instance" (of training), "rating" or "interaction" (of the user); "rest", the
                        sum of all terms which are not shown; "intercept", what remains: the score where
                        nothing is known of the instance, or the user
         term           name of the feature, its position if features have no names; id of the training
@@ -128,7 +128,7 @@ def described(term: dict[str, Any]) -> str:
     --------
     >>> described({"kind": "instance", "term": 7}), described({"kind": "rest", "term": 120})
     ('training instance 7', '120 others')
-    >>> described({"kind": "rating", "term": "Up", "value": 4.0}), described({"kind": "take", "term": 7, "value": 1.0})
+    >>> described({"kind": "rating", "term": "Up", "value": 4.0}), described({"kind": "interaction", "term": 7, "value": 1.0})
     ('rated Up 4', 'took 7')
     """
     kind, name = term["kind"], term["term"]
@@ -140,7 +140,7 @@ def described(term: dict[str, Any]) -> str:
         return f"training instance {name}"
     if kind == "rating":
         return f"rated {_one_line(name)} {term['value']:g}"
-    if kind == "take":
+    if kind == "interaction":
         return f"took {_one_line(name)}" + ("" if term["value"] == 1 else f" × {term['value']:g}")
     shown = f"feature {name}" if isinstance(name, int) else _one_line(name)
     return f"{shown} = {term['value']:.4g}"

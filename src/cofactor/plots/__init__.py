@@ -30,8 +30,8 @@
 `plot_recall_curves`        recall of lists of items against their length, for several methods
 `plot_coverage_tradeoff`    accuracy against how many items are recommended at all, by method
 `plot_popularity`           popularity of what is recommended against that of what users rated
-`plot_recommendations`      what is recommended to a user, with P(take) and P(like) as bars
-`plot_take_reliability`     how often items were taken against the probability of it
+`plot_recommendations`      what is recommended to a user, with P(interact) and P(like) as bars
+`plot_interaction_reliability`     how often items were taken against the probability of it
 `plot_reasons`              which own ratings raise and lower the score of an item
 `prediction_table`          predicted labels beside the true ones, as text or HTML
 `save_figure`               a picture to a PNG, SVG or PDF file, whole or not at all
@@ -63,11 +63,11 @@ if TYPE_CHECKING:
     from cofactor.plots.ratings import plot_confusion, plot_embedding, plot_hyperplanes
     from cofactor.plots.recommendations import (
         plot_coverage_tradeoff,
+        plot_interaction_reliability,
         plot_popularity,
         plot_reasons,
         plot_recall_curves,
         plot_recommendations,
-        plot_take_reliability,
     )
     from cofactor.plots.splits import plot_splits
     from cofactor.plots.trees import plot_label_tree
@@ -86,6 +86,7 @@ __all__ = [
     "plot_error_by_level",
     "plot_group_sparsity",
     "plot_hyperplanes",
+    "plot_interaction_reliability",
     "plot_label_reliability",
     "plot_label_structure",
     "plot_label_tree",
@@ -101,7 +102,6 @@ __all__ = [
     "plot_reliability",
     "plot_scaling",
     "plot_splits",
-    "plot_take_reliability",
     "plot_threshold_curves",
     "plot_trace",
     "plot_tradeoff",

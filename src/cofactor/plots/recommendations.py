@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "plot_coverage_tradeoff",
+    "plot_interaction_reliability",
     "plot_popularity",
     "plot_reasons",
     "plot_recall_curves",
     "plot_recommendations",
-    "plot_take_reliability",
 ]
 
 
@@ -243,7 +243,7 @@ def _group_means(
     return across, up, 2 * np.array(errors)
 
 
-def plot_take_reliability(
+def plot_interaction_reliability(
     bins: CalibrationBins | Mapping[str, CalibrationBins], ax: Axes | None = None, *, title: str = ""
 ) -> Axes:
     """Plot how often users took items against the probability of it, both on logarithmic axes.
@@ -251,7 +251,7 @@ def plot_take_reliability(
     Parameters
     ----------
     bins : CalibrationBins, or mapping from str to CalibrationBins
-        As `cofactor.metrics.take_calibration_bins` returns them; for several methods by name. Bins that are empty, or
+        As `cofactor.metrics.interaction_calibration_bins` returns them; for several methods by name. Bins that are empty, or
         in which nothing was taken, are left out: zero has no place on a logarithmic axis.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure.
@@ -272,9 +272,9 @@ def plot_take_reliability(
 
     Examples
     --------
-    >>> from cofactor.metrics import take_calibration_bins
-    >>> bins = take_calibration_bins([0.1, 0.1, 0.5, 0.6], [0, 1, 1, 0], edges=[0, 0.3, 1])
-    >>> ax = plot_take_reliability(bins)
+    >>> from cofactor.metrics import interaction_calibration_bins
+    >>> bins = interaction_calibration_bins([0.1, 0.1, 0.5, 0.6], [0, 1, 1, 0], edges=[0, 0.3, 1])
+    >>> ax = plot_interaction_reliability(bins)
     >>> ax.get_legend_handles_labels()[1]
     ['calibrated', 'observed']
     """
@@ -303,7 +303,7 @@ def plot_take_reliability(
 
 
 def plot_recommendations(
-    names: Sequence[str], p_take: ArrayLike, p_like: ArrayLike, ax: Axes | None = None, *, title: str = ""
+    names: Sequence[str], p_interact: ArrayLike, p_like: ArrayLike, ax: Axes | None = None, *, title: str = ""
 ) -> Axes:
     """Plot what is recommended to a user, the best at the top, with both probabilities as bars.
 
@@ -311,7 +311,7 @@ def plot_recommendations(
     ----------
     names : sequence of str of length n
         Titles of the items, best first.
-    p_take, p_like : array-like of shape (n,)
+    p_interact, p_like : array-like of shape (n,)
         How likely the user is to take each item next, and to like it then: rows of `Recommendations`.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure.
@@ -321,7 +321,7 @@ def plot_recommendations(
     Returns
     -------
     matplotlib Axes
-        P(take) belongs to the axis below, whose end is the highest one, and P(like) to the axis above, from 0 to 1.
+        P(interact) belongs to the axis below, whose end is the highest one, and P(like) to the axis above, from 0 to 1.
 
     Raises
     ------
@@ -334,24 +334,24 @@ def plot_recommendations(
     --------
     >>> ax = plot_recommendations(["Alien", "Up"], [0.03, 0.02], [0.7, 0.8])
     >>> ax.get_legend_handles_labels()[1]
-    ['P(take)', 'P(like | take)']
+    ['P(interact)', 'P(like | take)']
     """
-    takes, likes = np.ravel(p_take), np.ravel(p_like)
-    if len(names) == takes.size == likes.size:  # lists may end before n items
+    interactions, likes = np.ravel(p_interact), np.ravel(p_like)
+    if len(names) == interactions.size == likes.size:  # lists may end before n items
         there = np.array([name is not None for name in names], dtype=np.bool_)
-        names, takes, likes = [name for name in names if name is not None], takes[there], likes[there]
-    takes, likes = numbers(takes, "p_take"), numbers(likes, "p_like")
-    same_size(takes, likes, "p_take", "p_like")
-    if len(names) != takes.size:
-        raise InvalidInputError(f"found {len(names)} names and {takes.size} probabilities: give as many of both")
-    ax = new_axes(ax, 7.4, 1.4 + 0.42 * takes.size)
-    places = np.arange(takes.size)
-    highest = max(float(takes.max()) * 1.05, 1e-12)
+        names, interactions, likes = [name for name in names if name is not None], interactions[there], likes[there]
+    interactions, likes = numbers(interactions, "p_interact"), numbers(likes, "p_like")
+    same_size(interactions, likes, "p_interact", "p_like")
+    if len(names) != interactions.size:
+        raise InvalidInputError(f"found {len(names)} names and {interactions.size} probabilities: give as many of both")
+    ax = new_axes(ax, 7.4, 1.4 + 0.42 * interactions.size)
+    places = np.arange(interactions.size)
+    highest = max(float(interactions.max()) * 1.05, 1e-12)
     # Both are drawn on the axis below; that above says what the ends of the bars of P(like) are.
-    ax.barh(places - 0.2, takes, 0.36, label="P(take)", color=OKABE_ITO[0])
+    ax.barh(places - 0.2, interactions, 0.36, label="P(interact)", color=OKABE_ITO[0])
     ax.barh(places + 0.2, likes * highest, 0.36, label="P(like | take)", color=OKABE_ITO[1])
     ax.set_xlim(0, highest)
-    ax.set_ylim(takes.size - 0.5, -0.5)
+    ax.set_ylim(interactions.size - 0.5, -0.5)
     tidy(ax, "probability that the user takes the item next", "", title, grid=False)
     ax.set_yticks(places)
     name_ticks(ax.yaxis, [str(name) for name in names])

@@ -72,7 +72,7 @@ def bent(feature: NDArray[np.float32], knot: float) -> tuple[NDArray[np.float32]
 
 
 def among_the_next(
-    shares: NDArray[np.floating], n_taken: NDArray[np.integer], ordered: bool = False
+    shares: NDArray[np.floating], n_chosen: NDArray[np.integer], ordered: bool = False
 ) -> NDArray[np.float64]:
     r"""Return the probability of each item to be among those that are held out of a user.
 
@@ -87,7 +87,7 @@ def among_the_next(
     ----------
     shares : ndarray of shape (n, w)
         P of items, of which those left out, with the rest of the sum to 1, each have a small one.
-    n_taken : ndarray of shape (n,)
+    n_chosen : ndarray of shape (n,)
         How many are held out of each user.
     ordered : bool, default=False
         Whether they come after all that is known.
@@ -99,7 +99,7 @@ def among_the_next(
     >>> among_the_next(np.array([[0.6, 0.3, 0.1]]), np.array([2]), ordered=True).round(2)
     array([[0.83, 0.71, 0.45]])
     """
-    P, n = np.asarray(shares, dtype=np.float64), np.asarray(n_taken, dtype=np.float64)[:, None]
+    P, n = np.asarray(shares, dtype=np.float64), np.asarray(n_chosen, dtype=np.float64)[:, None]
     rest = np.maximum(1 - P.sum(axis=1, keepdims=True), 0)
 
     def chances(t: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -11,8 +11,8 @@ import numpy as np
 from scipy import linalg
 
 from cofactor.kernels.axes import gram
-from cofactor.kernels.conjugate import gradient_of_takes, padded, ridge_of_takes_cg
-from cofactor.kernels.normal_equations import lined_up, ridge_of_takes
+from cofactor.kernels.conjugate import gradient_of_interactions, padded, ridge_of_interactions_cg
+from cofactor.kernels.normal_equations import lined_up, ridge_of_interactions
 from cofactor.kernels.observed import weighted_squares
 from cofactor.kernels.threads import cut_rows, library_limit, parallel_for
 from cofactor.penalties import RowL2
@@ -104,7 +104,7 @@ class ImplicitProblem(PenalizedProblem):
         for name, other in (("U", "V"), ("V", "U")):
             side, least = self._sides[name], np.empty(len(arrays[name]))
             start = (side.indptr, side.indices, side.values, arrays[other], padded(self._base(arrays[other])))
-            self._each(side, gradient_of_takes, *start, side.ridge, arrays[name], out[name], least)
+            self._each(side, gradient_of_interactions, *start, side.ridge, arrays[name], out[name], least)
             value = self._total + float(np.add.reduce(least)) + self._penalty(other, arrays[other])
         gradient *= 2
         return value
@@ -125,11 +125,11 @@ class ImplicitProblem(PenalizedProblem):
             V, d = arrays[other], arrays[other].shape[1]
             features = side.roots, lined_up(V, d, dtype=self.dtype)
             for_few = self._for_few(V, base)
-            self._each(side, ridge_of_takes, *rows, *features, base, *for_few, side.ridge, arrays[name], least)
+            self._each(side, ridge_of_interactions, *rows, *features, base, *for_few, side.ridge, arrays[name], least)
         else:
             features = side.values, arrays[other]
             start = (*rows, *features, padded(base), side.ridge, CG_STEPS)
-            self._each(side, ridge_of_takes_cg, *start, arrays[name], least)
+            self._each(side, ridge_of_interactions_cg, *start, arrays[name], least)
         return self._total + float(np.add.reduce(least)) + self._penalty(other, arrays[other])
 
     @staticmethod
@@ -143,7 +143,7 @@ class ImplicitProblem(PenalizedProblem):
         return np.asarray(self.unobserved * (np.tril(lower) + np.tril(lower, -1).T))
 
     def _for_few(self, other: np.ndarray, base: np.ndarray) -> tuple[Any, ...]:
-        """Return up to how many entries a row is solved in their number, and what that takes: `ridge_of_takes`."""
+        """Return up to how many entries a row is solved in their number, and what that takes: `ridge_of_interactions`."""
         d = len(base)
         if self.row_solver == "normal":
             return 0, lined_up(other[:0], d, dtype=self.dtype), np.empty(0), lined_up(base[:0], d)

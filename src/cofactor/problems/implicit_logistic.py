@@ -135,16 +135,16 @@ class SampledLogisticProblem(ImplicitLogisticProblem):
         self._order = np.argsort(-n_column, kind="stable")
         place = np.empty(m, dtype=np.int32)
         place[self._order] = np.arange(m)
-        takes = sparse.csr_array((self._weights, place[entries.indices], entries.indptr), shape=(n, m))
-        takes.sort_indices()
-        self._takes = entries.indptr, takes.indices.astype(np.int32, copy=False), takes.data
+        interactions = sparse.csr_array((self._weights, place[entries.indices], entries.indptr), shape=(n, m))
+        interactions.sort_indices()
+        self._interactions = entries.indptr, interactions.indices.astype(np.int32, copy=False), interactions.data
         self._odds = each * n_row / len(entries.indices), 1 / n_column[self._order]
         counts, key = np.zeros(n, dtype=np.int64), fold(0)
         cuts = cut_rows(entries.indptr, max(1, len(entries.indices) // _PARTS))
         drawn = [np.zeros(0, dtype=np.int32)] * (len(cuts) - 1)
 
         def draw(k: int) -> None:
-            drawn[k] = draw_cells(cuts[k], cuts[k + 1], key, *self._odds, *self._takes[:2], counts)
+            drawn[k] = draw_cells(cuts[k], cuts[k + 1], key, *self._odds, *self._interactions[:2], counts)
 
         parallel_for(draw, len(drawn))
         starts, cells = np.concatenate([[0], np.cumsum(counts)]), np.concatenate(drawn)
@@ -161,7 +161,10 @@ class SampledLogisticProblem(ImplicitLogisticProblem):
         def part(k: int) -> None:
             added = padded_zeros(len(order), d + 2, self.dtype)
             rows = cuts[k], cuts[k + 1]
-            parts[k] = sampled_losses(*rows, *self._odds, *self._takes, *self._cells, A, B, of_rows, added), added
+            parts[k] = (
+                sampled_losses(*rows, *self._odds, *self._interactions, *self._cells, A, B, of_rows, added),
+                added,
+            )
 
         parallel_for(part, len(parts))
         value, of_columns = parts[0]

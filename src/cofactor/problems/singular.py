@@ -16,7 +16,7 @@ from cofactor.problems.penalized import PenalizedProblem
 
 _ENTRIES_PER_BLOCK = 25_000
 _ROUNDING = 1e-12  # share of ‖A‖²: a smaller J is rounding
-_OVERSAMPLED = 16  # vectors more than asked for, and steps of subspace iteration: as good as exact for takes
+_OVERSAMPLED = 16  # vectors more than asked for, and steps of subspace iteration: as good as exact for interactions
 _STEPS = 5
 _ROWS = 512  # of a product that a thread computes
 _LEAST_SHARE = 1e-14  # share of the largest eigenvalue of a Gram matrix: a direction with less is noise

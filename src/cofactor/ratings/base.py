@@ -28,7 +28,7 @@ from cofactor.model.times import seconds_of
 from cofactor.ratings.best import Ranking
 from cofactor.ratings.blocks import each_block, pairs_per_block
 from cofactor.ratings.data import Ratings, as_ratings
-from cofactor.ratings.entries import check_levels, check_variety, refuse_takes
+from cofactor.ratings.entries import check_levels, check_variety, refuse_interactions
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import advising, check_known, warn_of_lost_times
 from cofactor.ratings.ids import IdMap
@@ -206,7 +206,7 @@ class RatingModel(InteractionModel):
             return self._read_shards(X, y, time, sample_weight)
         duplicates: Any = self.duplicates
         X = collected(X)
-        refuse_takes(X, type(self).__name__)
+        refuse_interactions(X, type(self).__name__)
         given = as_ratings(X, y, self.levels, duplicates, times=time, sample_weight=sample_weight)
         ratings = check_variety(given)
         if ratings.weights is not None:

@@ -13,7 +13,7 @@ from cofactor.kernels.threads import parallel_for, thread_limit
 
 __all__ = [
     "BLOCK_BYTES",
-    "TAKES_PER_BLOCK",
+    "INTERACTIONS_PER_BLOCK",
     "each_block",
     "pairs_per_block",
     "products_of_rows",
@@ -32,8 +32,8 @@ _FEW: Final = 4  # rows that one pass over a table serves
 
 _COLUMNS: Final = 1024  # items of a tile, at least, if there are so many: enough to make the calls for it worth while
 
-#: Pairs of a block whose scores are those of takes: 4 MB for each exposure model.
-TAKES_PER_BLOCK: Final = 1 << 20
+#: Pairs of a block whose scores are those of interactions: 4 MB for each implicit-feedback model.
+INTERACTIONS_PER_BLOCK: Final = 1 << 20
 
 
 def pairs_per_block(n_levels: int) -> int:

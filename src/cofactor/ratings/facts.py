@@ -30,7 +30,7 @@ def facts_of(model: Any) -> Facts:
 
     Parameters
     ----------
-    model : RatingModel, ExposureModel or Recommender
+    model : RatingModel, ImplicitModel or Recommender
         Fitted.
     """
     rated = predicts_ratings(model)
@@ -52,9 +52,9 @@ def facts_of(model: Any) -> Facts:
         **_meanings(values),
         **_effort_in_words(values),
         **({"kinds": _kinds_in_words(values["kind_weights"])} if "kind_weights" in values else {}),
-        **_updates_in_words(values, "rating" if rated else "take"),
+        **_updates_in_words(values, "rating" if rated else "interaction"),
     }
-    what = "ratings" if rated else "takes"
+    what = "ratings" if rated else "interactions"
     due = (f"a tenth or more of the {what} came after the fit: fit a model to all of them",)
     return Facts(values["model"], values, shown, due if values.get("refit_due") else ())
 
@@ -91,8 +91,8 @@ def _meanings(values: Mapping[str, Any]) -> dict[str, str]:
 
 def _effort(model: Any) -> dict[str, Any]:
     """Return the iterations; of a sampled model its factors, sweeps, and the memory of its samples."""
-    if hasattr(model, "exposures_"):
-        parts = [*model.exposures_, *([] if model.rating_model_ is None else [model.rating_model_])]
+    if hasattr(model, "implicit_models_"):
+        parts = [*model.implicit_models_, *([] if model.rating_model_ is None else [model.rating_model_])]
         return {"parts": [type(part).__name__ for part in parts], "tried": model.tried_}
     samples = getattr(model, "samples_", None)
     chosen: dict[str, Any] = {}

@@ -34,7 +34,7 @@ from cofactor.ratings.exclusion import Excluded
 from cofactor.ratings.folding import warn_of_lost_times
 from cofactor.ratings.ids import ConcatIds, IdMap, saved_ids
 from cofactor.ratings.lookup import Lookup
-from cofactor.ratings.similar import Vectors, covariance, directions, directions_of_takes
+from cofactor.ratings.similar import Vectors, covariance, directions, directions_of_interactions
 from cofactor.ratings.updates import Updates
 from cofactor.text import counted, some_of
 from cofactor.typing import Ids, SideName
@@ -184,7 +184,7 @@ class InteractionModel(Estimator, ABC):
         source = "" if again else known.source(new, earlier)
         if not source or (both is not None and both.key != earlier.key):
             return False
-        kind = "take" if both is None else "rating"
+        kind = "interaction" if both is None else "rating"
         those = counted(new.n_ratings, f"{kind} is", f"{kind}s are")
         text = f"{those} what {source} took in, and not taken in twice; "
         warnings.warn(InputWarning((text, Argument("again", True), " does it")), stacklevel=callers_level())
@@ -236,7 +236,7 @@ class InteractionModel(Estimator, ABC):
         user : hashable
             A user's id.
         items : array-like of shape (k,)
-            Item ids. They may be among those that the user rated: that rating is then one of the reasons; but no take
+            Item ids. They may be among those that the user rated: that rating is then one of the reasons; but no interaction
             is a reason for itself in `EASE`, `ItemKNN` and `RP3beta`, whose weights have no diagonal.
 
         Returns
@@ -252,19 +252,19 @@ class InteractionModel(Estimator, ABC):
         Notes
         -----
         ===============================  ===============================================================================
-        `EASE`, `ItemKNN`, `RP3beta`     :math:`x_{ui} W_{ij}`: strength of the take times weight. Exact: contributions
+        `EASE`, `ItemKNN`, `RP3beta`     :math:`x_{ui} W_{ij}`: strength of the interaction times weight. Exact: contributions
                                          and what popularity adds, the intercept, sum to the score, and each is what the
                                          score would fall by without that take
         `ImplicitALS`, `ALS`, `PMF`      :math:`f_j^\top A^{-1} f_i w_i t_i` with :math:`A = P + \sum_i w_i f_i
                                          f_i^\top`, since the user's row is a ridge regression of targets t (the rating
-                                         less its mean and the bias of the item; 1 for a take). Exact: they sum to the
+                                         less its mean and the bias of the item; 1 for an interaction). Exact: they sum to the
                                          score less the intercept. That is the mean, the bias or popularity of the item,
                                          what features say, and, of users of training, the little by which the last
                                          round of the fit moved items after users; in a fold-in there is none of it
         `OrdinalProbit`, `BPMF`          how much lower the expected rating would be without this one rating
         `LogisticMF`                     how much lower the score would be without this take, by a step of Newton's
                                          method
-        `Popularity`                     0: no take of the user matters
+        `Popularity`                     0: no interaction of the user matters
         ===============================  ===============================================================================
 
         Of a model drawn from a posterior it is a conditional leave-one-out answer, to first order. Under each sample of
@@ -327,7 +327,7 @@ class InteractionModel(Estimator, ABC):
     def _own_entries(self, ratings: Ratings, row: int, kind: str) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """Return the ids of the items that a user rated or took, and the ratings, or how often."""
         own = slice(ratings.indptr[row], ratings.indptr[row + 1])
-        counted = kind == "take" and ratings.weights is not None
+        counted = kind == "interaction" and ratings.weights is not None
         values: Any = ratings.weights if counted else ratings.values
         return self.items_.ids[ratings.indices[own]], np.asarray(values[own], dtype=np.float64)
 
@@ -417,7 +417,7 @@ class InteractionModel(Estimator, ABC):
     def _item_directions(self) -> NDArray[np.float64]:
         """Return vectors of items, of length 1 or 0, whose inner products say how alike items are."""
         self._refuse_fold_in("user")
-        return directions_of_takes(self._require_ratings(()))
+        return directions_of_interactions(self._require_ratings(()))
 
     @available_if(_compares)
     def similar_items(
@@ -432,9 +432,9 @@ class InteractionModel(Estimator, ABC):
 
         This is the correlation over users of :math:`u_i \cdot v_j` with :math:`u_i \cdot v_k`. Unlike the cosine of
         :math:`v_j` and :math:`v_k`, it is the same for all factors that predict the same (Steck, Ekanadham & Kallus
-        2024). Biases do not count: items that all users like are not similar for that. Of other models of takes it is
-        the correlation of who took the items, by the 64 leading singular vectors of the takes; a `Recommender` asks its
-        first exposure model with factors.
+        2024). Biases do not count: items that all users like are not similar for that. Of other models of interactions it is
+        the correlation of who took the items, by the 64 leading singular vectors of the interactions; a `Recommender` asks its
+        first implicit-feedback model with factors.
 
         Parameters
         ----------
@@ -555,7 +555,7 @@ class InteractionModel(Estimator, ABC):
         {path}
         ratings : bool, default=True
             Whether to keep what users rated, or took, in training. `recommend(exclude_seen=True)` and `complete` need
-            it; models of exposure recommend to new users alone without it.
+            it; implicit-feedback models recommend to new users alone without it.
         """
         from cofactor import persistence
 

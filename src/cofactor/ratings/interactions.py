@@ -129,17 +129,17 @@ class Interactions:
             raise InvalidInputError(
                 "y is missing: pass the ratings of the pairs X, or one scipy sparse matrix of users × items",
                 argument="y",
-                advice="items without ratings are for models of takes, such as Recommender",
+                advice="items without ratings are for models of interactions, such as Recommender",
             )
         else:
             found = cls._of_pairs(X, y, time, kind, counts)
-        weights = as_weights(given, len(found.users), "take" if counts else "rating")
+        weights = as_weights(given, len(found.users), "interaction" if counts else "rating")
         graded = None if counts else _graded(found.values)
         return replace(found, weights=weights, **({} if graded is None else graded))
 
     @classmethod
     def _of_data_set(cls, data: Any, time: Any, sample_weight: Any, kind: Any, counts: bool) -> Self:
-        says: Literal["ratings", "counts"] = "counts" if getattr(data, "holds_takes", False) else "ratings"
+        says: Literal["ratings", "counts"] = "counts" if getattr(data, "holds_interactions", False) else "ratings"
         kinds = _the_kinds(getattr(data, "kinds", None) if says == "counts" else None, kind)
         time = getattr(data, "timestamps", None) if time is None else time
         found = cls.read(data.X, data.y, time, sample_weight, kinds, counts=counts)

@@ -38,15 +38,15 @@ class Reasons:
     intercepts : ndarray of shape (k,), float64, or None
         What is left of the scores: what none of the user's ratings adds. None where contributions are changes, of one
         rating at a time, which do not sum.
-    kind : {"rating", "take"}
+    kind : {"rating", "interaction"}
         What the user's own entries are.
     parts : mapping of str to ndarray of shape (k, n)
-        Of a `Recommender`, of what contributions are the sum: "take" and "like".
+        Of a `Recommender`, of what contributions are the sum: "interaction" and "like".
 
     Examples
     --------
     >>> one, two = np.array(["Up"], dtype=object), np.array(["Alien", "Heat"], dtype=object)
-    >>> why = Reasons(7, one, np.array([0.4]), two, np.ones(2), np.array([[0.1, 0.3]]), np.zeros(1), "take")
+    >>> why = Reasons(7, one, np.array([0.4]), two, np.ones(2), np.array([[0.1, 0.3]]), np.zeros(1), "interaction")
     >>> why.raising()
     [[1, 0]]
     >>> print(why)

@@ -30,9 +30,9 @@ class Recommendations:
     scores : ndarray of shape (k, n), float64
         What they are ranked by, of a `Recommender` a logarithm of a probability or of an expected gain; -inf where
         there is no item.
-    p_take : ndarray of shape (k, n), float64, or None
+    p_interact : ndarray of shape (k, n), float64, or None
         Of a `Recommender` the probability p that the item is the next one that the user takes. Among the next k it is
-        with a probability of about k p, or 1 if that is less: of held-out takes of MovieLens 100K, .505 were where this
+        with a probability of about k p, or 1 if that is less: of held-out interactions of MovieLens 100K, .505 were where this
         said .477, and .242, .138, .073, .035 where it said .243, .140, .071, .032.
     p_like : ndarray of shape (k, n), float64, or None
         The probability that the user likes it once taken; None without a rating model.
@@ -42,7 +42,7 @@ class Recommendations:
     >>> items, p = np.array([["Up", None]], dtype=object), np.array([[0.5, np.nan]])
     >>> found = Recommendations(np.array([7]), items, np.array([[-0.7, -np.inf]]), p)
     >>> found.to_frame("polars").columns, len(found.to_frame("polars"))
-    (['user', 'rank', 'item', 'score', 'p_take'], 1)
+    (['user', 'rank', 'item', 'score', 'p_interact'], 1)
     >>> items, scores = found
     >>> found[0] is items
     True
@@ -51,7 +51,7 @@ class Recommendations:
     users: NDArray[Any]
     items: NDArray[Any]
     scores: NDArray[np.float64]
-    p_take: NDArray[np.float64] | None = None
+    p_interact: NDArray[np.float64] | None = None
     p_like: NDArray[np.float64] | None = None
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
@@ -83,7 +83,7 @@ class Recommendations:
         --------
         >>> items, p = np.array([["Up", "Alien"]]), np.array([[0.25, 0.125]])
         >>> print(Recommendations(np.array([7]), items, np.log(p), p).text())
-        user  rank   item   score  p_take
+        user  rank   item   score  p_interact
         ---------------------------------
            7     1     Up  -1.386   0.250
            7     2  Alien  -2.079   0.125
@@ -98,7 +98,7 @@ class Recommendations:
         return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:], *below])
 
     def to_frame(self, kind: str = "pandas") -> Frame:
-        """Return a row for each recommendation: user, rank from 1, item, score; p_take and p_like where they are known.
+        """Return a row for each recommendation: user, rank from 1, item, score; p_interact and p_like where they are known.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class Recommendations:
             "item": self.items.ravel(),
             "score": self.scores.ravel(),
         }
-        chances = {"p_take": self.p_take, "p_like": self.p_like}
+        chances = {"p_interact": self.p_interact, "p_like": self.p_like}
         columns |= {name: table.ravel() for name, table in chances.items() if table is not None}
         return {name: column[there] for name, column in columns.items()}
 

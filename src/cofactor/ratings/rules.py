@@ -40,7 +40,7 @@ class Rules:
     pool of the best: the search goes on until no other item could have been the next. Without diversity the list has
     the highest sum that quotas allow.
 
-    Scores s are logarithms of probabilities in a `Recommender`, the :math:`\ell` of its features in an exposure model,
+    Scores s are logarithms of probabilities in a `Recommender`, the :math:`\ell` of its features in an implicit-feedback model,
     and in a rating model its scores as they are, so that ν and δ are then in units of the rating (with `at_least` of
     ``recommend`` of a probability). The scores that are returned are these s, so that they show what rules cost.
 

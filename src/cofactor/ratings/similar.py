@@ -16,7 +16,7 @@ from cofactor.kernels.threads import library_limit
 from cofactor.ratings.data import Ratings
 from cofactor.typing import SideName
 
-__all__ = ["Vectors", "covariance", "directions", "directions_of_takes"]
+__all__ = ["Vectors", "covariance", "directions", "directions_of_interactions"]
 
 #: Share of the largest variance of the other side's factors, below which a direction is no more than rounding.
 _RANK = 1e-12
@@ -26,7 +26,7 @@ _ROWS = 1 << 18
 
 _N_DIRECTIONS = 64
 
-#: Of takes that were asked about, as long as they live: a server asks for every list.
+#: Of interactions that were asked about, as long as they live: a server asks for every list.
 _DIRECTIONS: WeakKeyDictionary[Ratings, dict[SideName, NDArray[np.float64]]] = WeakKeyDictionary()
 
 
@@ -34,7 +34,7 @@ _DIRECTIONS: WeakKeyDictionary[Ratings, dict[SideName, NDArray[np.float64]]] = W
 class Vectors:
     """Vectors of users or of items, for other software.
 
-    The methods ``user_vectors`` and ``item_vectors`` of models of ratings and of takes return them.
+    The methods ``user_vectors`` and ``item_vectors`` of models of ratings and of interactions return them.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ def directions(own: NDArray[Any], metric: NDArray[np.float64]) -> NDArray[np.flo
     return _of_length_one(vectors)
 
 
-def directions_of_takes(ratings: Ratings, side: SideName = "item") -> NDArray[np.float64]:
+def directions_of_interactions(ratings: Ratings, side: SideName = "item") -> NDArray[np.float64]:
     """Return vectors of length 1, or 0, of items, whose inner products are correlations of who rated, or took, them.
 
     They lie in the space of the 64 leading singular vectors of the centred table, all of it where it is small. Those of
@@ -121,7 +121,7 @@ def directions_of_takes(ratings: Ratings, side: SideName = "item") -> NDArray[np
     --------
     >>> from scipy import sparse
     >>> table = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1]])
-    >>> vectors = directions_of_takes(Ratings.from_sparse(sparse.csr_array(table), scale=[0, 1]))
+    >>> vectors = directions_of_interactions(Ratings.from_sparse(sparse.csr_array(table), scale=[0, 1]))
     >>> np.allclose(vectors @ vectors.T, np.corrcoef(table.T))
     True
     """

@@ -37,7 +37,7 @@ class Recommended:
     Attributes
     ----------
     title : str
-    p_take, p_like : float
+    p_interact, p_like : float
         How likely the user is to take it next, and to like it then.
     predicted : float
         Its predicted rating.
@@ -48,7 +48,7 @@ class Recommended:
     """
 
     title: str
-    p_take: float
+    p_interact: float
     p_like: float
     predicted: float
     held_out_rating: float | None = None
@@ -62,7 +62,12 @@ class Recommended:
         >>> Recommended("Alien", 0.0312, 0.81, 4.0).cells()
         ['Alien', '.031', '.81', '4']
         """
-        return [self.title, f"{self.p_take:.3f}".lstrip("0"), f"{self.p_like:.2f}".lstrip("0"), f"{self.predicted:g}"]
+        return [
+            self.title,
+            f"{self.p_interact:.3f}".lstrip("0"),
+            f"{self.p_like:.2f}".lstrip("0"),
+            f"{self.predicted:g}",
+        ]
 
 
 def run(machine: str, seconds: float) -> str:
@@ -138,14 +143,16 @@ def recommendations(lead: str, liked: Sequence[tuple[str, float]], recommended: 
     2
     """
     best = [part for name, rating in liked for part in (", ", f"{name} ", strong(f"{rating:g}"))][1:]
-    most_taken = max((one.p_take for one in recommended), default=0) or 1
+    most_popular = max((one.p_interact for one in recommended), default=0) or 1
     most_liked = max((one.p_like for one in recommended), default=0) or 1
     rows: list[list[object]] = []
     for one in recommended:
         why = f"because you liked {' and '.join(one.because)}" if one.because else ""
         title, take, like, _ = one.cells()
-        rows.append([measured(title, why), bar(take, one.p_take / most_taken), bar(like, one.p_like / most_liked)])
-    heads = ["recommended", "P(take)", "P(like)"]
+        rows.append(
+            [measured(title, why), bar(take, one.p_interact / most_popular), bar(like, one.p_like / most_liked)]
+        )
+    heads = ["recommended", "P(interact)", "P(like)"]
     notes = "A bar is a chance as a part of the highest one of its column."
     if any(one.held_out_rating is not None for one in recommended):
         heads.append("their rating")

@@ -36,7 +36,7 @@ class Reason(Struct):
     """What speaks for the item or the label if its contribution is above 0, and against it if it is below.
 
     Of ratings an item that the user rated, with this rating, or took so many times; of a recommender the contribution
-    is the sum of `take` and `like`. Of labels a feature with its value, or an instance of the training data.
+    is the sum of `interaction` and `like`. Of labels a feature with its value, or an instance of the training data.
     """
 
     contribution: float

@@ -56,7 +56,7 @@ class _Wish(ModelQuery, kw_only=True, forbid_unknown_fields=True):
     n: Annotated[int, Meta(ge=1, description="Items for each user.")] = 10
     exclude_seen: Annotated[bool, Meta(description="Leave out what the user has rated.")] = True
     rank_by: Annotated[
-        Literal["like", "take", "gain", "rating"] | None, Meta(description="What a recommender ranks by.")
+        Literal["like", "interaction", "gain", "rating"] | None, Meta(description="What a recommender ranks by.")
     ] = None
     at_least: Annotated[float | None, Meta(description="Rank by the probability of this rating or a higher one.")] = (
         None
@@ -124,13 +124,13 @@ class SimilarQuery(ModelQuery, kw_only=True, forbid_unknown_fields=True):
 
 
 class RecommendedItem(Struct):
-    """An item of a list; `p_take` and `p_like` are of recommenders, `prediction` of models which predict ratings, and
+    """An item of a list; `p_interact` and `p_like` are of recommenders, `prediction` of models which predict ratings, and
     `title` of items whose title is known.
     """
 
     item: Id
     score: float
-    p_take: float | UnsetType = UNSET
+    p_interact: float | UnsetType = UNSET
     p_like: float | UnsetType = UNSET
     prediction: float | UnsetType = UNSET
     meaning: str | UnsetType = UNSET

@@ -48,7 +48,7 @@ class RatingAnswers(ModelAnswers):
 
     Parameters
     ----------
-    model : RatingModel, ExposureModel or Recommender
+    model : RatingModel, ImplicitModel or Recommender
         Fitted.
     titles : mapping from str to str, optional
         Titles of items by the text of their ids.
@@ -96,7 +96,7 @@ class RatingAnswers(ModelAnswers):
         Returns
         -------
         list of list of dict
-            Each row has item and score; of a `Recommender` p_take and p_like; prediction where ratings are predicted;
+            Each row has item and score; of a `Recommender` p_interact and p_like; prediction where ratings are predicted;
             title where it is known.
 
         Raises

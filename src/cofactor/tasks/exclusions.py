@@ -21,7 +21,7 @@ def read_exclusions(file: str, model: Any, encoding: str) -> tuple[Exclusion, tu
     ----------
     file : str
         Path, or ``-``.
-    model : RatingModel, ExposureModel or Recommender
+    model : RatingModel, ImplicitModel or Recommender
         Fitted; what it does not know is not recommended either.
     encoding : str
         Of a text.

@@ -18,7 +18,7 @@ __all__ = ["ModelAnswers", "plain", "told"]
 #: What a term of each kind is called, and its value; the value of an instance says nothing.
 _WORDS = {
     "rating": ("item", "rating"),
-    "take": ("item", "times"),
+    "interaction": ("item", "times"),
     "feature": ("feature", "value"),
     "instance": ("instance", None),
 }

@@ -229,7 +229,7 @@ TARGET = Option(
 DUPLICATES = Option(
     "duplicates",
     "Several ratings of one user for one item: refuse, keep the last (by time, where there is a column of times), or "
-    "take the mean. Counts of takes add up.",
+    "take the mean. Counts of interactions add up.",
     default="error",
     choices=("error", "last", "mean"),
 )

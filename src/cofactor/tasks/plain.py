@@ -86,8 +86,8 @@ class Protocol:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-#: What items can be ranked by: P(take) × P(like | take), P(take), the expected gain, or the predicted rating.
-RANKINGS = ("like", "take", "gain", "rating")
+#: What items can be ranked by: P(interact) × P(like | take), P(interact), the expected gain, or the predicted rating.
+RANKINGS = ("like", "interaction", "gain", "rating")
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Request:
     at_least, quantile : float, optional
         Rank by the probability of this rating or a higher one, or by this quantile of the rating; of a recommender
         `at_least` is the rating from which on an item is liked.
-    rank_by : {"like", "take", "gain", "rating"}, optional
+    rank_by : {"like", "interaction", "gain", "rating"}, optional
         What a recommender ranks by, see `Recommender.recommend`; "rating" is the predicted rating.
     min_support, diversity, novelty : optional
         See `cofactor.ratings.Rules`.

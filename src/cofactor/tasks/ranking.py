@@ -38,7 +38,7 @@ def ranked(
     """
     data, options, name = loaded.data, protocol.options, protocol.name or "per-user"
     splitter_of(name, times=data.timestamps, data=data.name)  # so that errors name the file
-    if data.holds_takes and options["likes"] is not None:
+    if data.holds_interactions and options["likes"] is not None:
         advice = "leave it out: whatever was taken is relevant"
         found = options["likes"]
         raise InvalidInputError("there are no ratings", argument="likes", found=found, advice=advice)
@@ -50,7 +50,7 @@ def ranked(
     found = evaluate_recommendations(
         models,
         data.X,
-        None if data.holds_takes else data.y,
+        None if data.holds_interactions else data.y,
         name,
         protocol.splits or 1,
         protocol.seed,
@@ -60,14 +60,14 @@ def ranked(
         test_size=protocol.test_size,
         test_users=options["test_users"],
         time=data.timestamps,
-        counts=data.y if data.holds_takes else None,
+        counts=data.y if data.holds_interactions else None,
         **data.features,
         progress=show,
     )
     splits, left_out = found.facts["splits"], found.facts["users_left_out"]
     if left_out:
         notes = (*notes, f"{counted(left_out, 'user', form=',')} of test parts were not in training, and are left out")
-    if options["likes"] is None and not data.holds_takes:
+    if options["likes"] is None and not data.holds_interactions:
         notes = (*notes, ("whatever was taken is relevant; ", Argument("likes"), " counts only what was liked"))
     likes = "" if options["likes"] is None else f", liked from {options['likes']:g}"
     return Ranked(

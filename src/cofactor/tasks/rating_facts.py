@@ -20,7 +20,7 @@ def rating_model_of(model: Any, called: str = "the model") -> Any:
 
     Parameters
     ----------
-    model : RatingModel, ExposureModel or Recommender
+    model : RatingModel, ImplicitModel or Recommender
         Fitted.
     called : str, default="the model"
         What messages call the model.
@@ -42,7 +42,7 @@ def fit_facts(model: Any, loaded: Loaded, seconds: float, notes: tuple[Any, ...]
 
     Parameters
     ----------
-    model : RatingModel, ExposureModel or Recommender
+    model : RatingModel, ImplicitModel or Recommender
         Fitted.
     loaded : Loaded
         To what.
@@ -52,8 +52,8 @@ def fit_facts(model: Any, loaded: Loaded, seconds: float, notes: tuple[Any, ...]
         What the user should also know.
     """
     data, about_it = loaded.data, facts_of(model)
-    what = "takes" if data.holds_takes else "ratings"
-    dropped = {"dropped": data.n_dropped} if data.n_dropped and not data.holds_takes else {}
+    what = "interactions" if data.holds_interactions else "ratings"
+    dropped = {"dropped": data.n_dropped} if data.n_dropped and not data.holds_interactions else {}
     error = _training_error(model, data)
     values = {
         **about_it.values,

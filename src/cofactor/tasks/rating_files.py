@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from cofactor import datasets
 from cofactor.columns import ALIASES, ColumnsError, beside_items, plain
-from cofactor.datasets import RatingDataset, TakeDataset
-from cofactor.datasets.readers.takes import read_ratings_or_takes
+from cofactor.datasets import InteractionDataset, RatingDataset
+from cofactor.datasets.readers.interactions import read_ratings_or_interactions
 from cofactor.datasets.sniff import Found, sniff
 from cofactor.errors import Argument, InvalidInputError, Place, Text
 from cofactor.files import display_name, read_bytes, to_utf8
@@ -22,18 +22,18 @@ from cofactor.model.splits import pair_numbers
 from cofactor.ratings import Ratings, as_ratings
 from cofactor.ratings.entries import SUSPICIOUS_SHARE, latest_values, refuse_one_level
 from cofactor.ratings.features import FeatureTable
-from cofactor.ratings.ranking import as_takes
+from cofactor.ratings.ranking import as_interactions
 from cofactor.tasks.matching import match_ids, match_pairs
 from cofactor.tasks.places import about
 from cofactor.tasks.plain import Loaded
-from cofactor.tasks.rating_notes import takes_notes
+from cofactor.tasks.rating_notes import interaction_notes
 from cofactor.tasks.registry import unknown_file
 from cofactor.tasks.small_tables import read_small_table
 from cofactor.text import counted, some_of
 
 __all__ = [
+    "checked_interactions",
     "checked_ratings",
-    "checked_takes",
     "read_candidates",
     "read_more",
     "read_new_users",
@@ -46,7 +46,7 @@ __all__ = [
 
 #: What a file may hold where it seems to be no table of ratings, and how it is read then.
 _LABELS = ("if it holds features and labels, which are labels with ", Argument("labels"))
-_TAKES = ("if the file says what users took, not how they liked it, read it with ", Argument("implicit"))
+_INTERACTIONS = ("if the file says what users took, not how they liked it, read it with ", Argument("implicit"))
 
 _READING = ("user", "item", "sep", "header", "encoding")
 
@@ -70,13 +70,13 @@ def read_rating_file(file: str, options: Mapping[str, Any], progress: Any = None
 
     Returns
     -------
-    data : RatingDataset or TakeDataset
+    data : RatingDataset or InteractionDataset
         Ratings have a scale: continuous ones are refused unless the option bins cuts them into levels.
     why : str
         Why these are takes, where nobody said so; else empty.
     """
-    of_takes = (options["count"], options.get("kind"), options.get("target"))
-    found, implicit = sniff(file), options["implicit"] or any(one is not None for one in of_takes)
+    of_interactions = (options["count"], options.get("kind"), options.get("target"))
+    found, implicit = sniff(file), options["implicit"] or any(one is not None for one in of_interactions)
     if found.format == "shards":
         raise InvalidInputError(
             "is a folder of sharded ratings, which this command does not take yet",
@@ -84,21 +84,21 @@ def read_rating_file(file: str, options: Mapping[str, Any], progress: Any = None
             place=Place(file),
         )
     if implicit:
-        _refuse_beside_takes(options)
+        _refuse_beside_interactions(options)
     if found.kind == "known" and found.holds == "ratings":
         if file != "jester-1":
             datasets.fetch(file, progress=progress)
         if implicit:
-            return _as_taken(datasets.load_ratings(file), options), ""
+            return _as_interactions(datasets.load_ratings(file), options), ""
         return _checked_scale(_known(file, options), file), ""
     if found.kind in ("known", "missing"):
         raise _unknown(found)
     with _hints():
         if implicit:
             kind = options.get("kind")
-            return datasets.read_takes(file, count=options["count"], kind=kind, **_reading(options)), ""
+            return datasets.read_interactions(file, count=options["count"], kind=kind, **_reading(options)), ""
         scaling = {name: options[name] for name in ("rating", "bins", "bin_by", "drop_rating")}
-        data, why = read_ratings_or_takes(file, scale=options["levels"], **scaling, **_reading(options))
+        data, why = read_ratings_or_interactions(file, scale=options["levels"], **scaling, **_reading(options))
     if not why:
         return _checked_scale(data, file), ""
     if options["levels"] is not None:
@@ -107,7 +107,7 @@ def read_rating_file(file: str, options: Mapping[str, Any], progress: Any = None
     return data, why
 
 
-def _refuse_beside_takes(options: Mapping[str, Any]) -> None:
+def _refuse_beside_interactions(options: Mapping[str, Any]) -> None:
     """Refuse options of ratings where a file is to be read as takes."""
     odd = [name for name in ("rating", "levels", "bins", "drop_rating") if options.get(name) is not None]
     if odd:
@@ -115,32 +115,32 @@ def _refuse_beside_takes(options: Mapping[str, Any]) -> None:
         raise InvalidInputError((Argument(odd[0]), " is for ratings, and ", asked, " reads none: leave one out"))
 
 
-def _as_taken(data: RatingDataset, options: Mapping[str, Any]) -> TakeDataset:
+def _as_interactions(data: RatingDataset, options: Mapping[str, Any]) -> InteractionDataset:
     """Return what was rated at all, whatever the ratings."""
     if options["count"] is not None:
         message = f"{data.name} has ratings, and no counts"
         raise InvalidInputError(message, argument="count", found=options["count"], advice="leave it out")
-    return TakeDataset(
+    return InteractionDataset(
         data.name, data.X, np.ones(data.n_ratings), None, data.item_names, data.timestamps, data.description
     )
 
 
-def checked_takes(data: RatingDataset, file: str, **kinds: Any) -> Ratings:
+def checked_interactions(data: RatingDataset, file: str, **kinds: Any) -> Ratings:
     """Return takes in the form which models of who takes what take.
 
     Parameters
     ----------
-    data : TakeDataset
+    data : InteractionDataset
     file : str
         For messages.
     **kinds
-        target and kind_weights, as in `as_takes`.
+        target and kind_weights, as in `as_interactions`.
     """
     if not data.n_ratings:
-        message = "holds no takes, expected lines of user and item"
+        message = "holds no interactions, expected lines of user and item"
         raise InvalidInputError(message, place=Place(display_name(file)))
     with about(file):
-        return as_takes(data, **kinds)
+        return as_interactions(data, **kinds)
 
 
 def _known(name: str, options: Mapping[str, Any]) -> RatingDataset:
@@ -174,7 +174,7 @@ def _hints() -> Iterator[None]:
         is_none = isinstance(error, ColumnsError)
         in_cell = error.place is not None and error.place.column is not None
         hints: list[str | Argument] = []
-        for hint, there in ((_LABELS, is_none), (_TAKES, error.argument == "rating" or (is_none and in_cell))):
+        for hint, there in ((_LABELS, is_none), (_INTERACTIONS, error.argument == "rating" or (is_none and in_cell))):
             if there:
                 hints += ["; or, " if error.advice or hints else "", *hint]
         if not hints:
@@ -203,14 +203,14 @@ def _checked_scale(data: RatingDataset, file: str) -> RatingDataset:
             Argument("bins", 5),
             *_as_counts(data),
             "; or, ",
-            *_TAKES,
+            *_INTERACTIONS,
         )
         raise InvalidInputError(advice, place=place)
     try:
         distinct = np.unique(data.y)
         words = data.coding if data.coding is not None and data.coding.words else None
         distinct = distinct if words is None else words.named(distinct)
-        refuse_one_level(distinct, Argument("bins", 5), ("; or, ", *_TAKES))
+        refuse_one_level(distinct, Argument("bins", 5), ("; or, ", *_INTERACTIONS))
     except InvalidInputError as error:
         raise error.at(place) from None
     return data
@@ -308,7 +308,7 @@ def read_rating_pairs(
 
 
 def read_new_users(
-    file: str, model: Any, options: Mapping[str, Any], *, takes: bool = False
+    file: str, model: Any, options: Mapping[str, Any], *, interactions: bool = False
 ) -> tuple[RatingDataset, tuple[Text, ...]]:
     """Read ratings, or takes, of users to fold in; ids in the form which a model knows.
 
@@ -316,7 +316,7 @@ def read_new_users(
     ----------
     file : str
         Path, or ``-``.
-    model : RatingModel, ExposureModel or Recommender
+    model : RatingModel, ImplicitModel or Recommender
         Fitted.
     options : mapping from str to object
         user, item, rating, time, drop_rating, sep, header, encoding, count and perhaps implicit; others are for the
@@ -326,13 +326,13 @@ def read_new_users(
 
     Returns
     -------
-    data : RatingDataset or TakeDataset
+    data : RatingDataset or InteractionDataset
         Pairs, ratings, and times if there are any.
     notes : tuple of Text
         What was left out.
     """
-    data, place = _read_for(model, file, options, takes), Place(display_name(file))
-    if not data.holds_takes:
+    data, place = _read_for(model, file, options, interactions), Place(display_name(file))
+    if not data.holds_interactions:
         _refuse_duplicates(data, file, ("keep one of them",))
     items = data.X[:, 1]
     unknown = np.flatnonzero(model.items_.index(items) < 0)
@@ -342,11 +342,11 @@ def read_new_users(
     if not len(unknown):
         return data, ()
     share = f"{len(unknown):,} of {len(items):,}, such as those of {bad}"
-    those = "takes" if data.holds_takes else "ratings"
+    those = "interactions" if data.holds_interactions else "ratings"
     return data, (f"{place}: {those} of items that were not in training are left out: {share}",)
 
 
-def read_more(file: str, model: Any, options: Mapping[str, Any], *, takes: bool = False) -> Loaded:
+def read_more(file: str, model: Any, options: Mapping[str, Any], *, interactions: bool = False) -> Loaded:
     """Read new ratings, or takes, for a model to take in; ids in the form which it knows, or would have given them.
 
     Parameters
@@ -356,8 +356,8 @@ def read_more(file: str, model: Any, options: Mapping[str, Any], *, takes: bool 
     options : mapping from str to object
         Its options, and duplicates.
     """
-    data = _read_for(model, file, options, takes)
-    if data.holds_takes and not takes:
+    data = _read_for(model, file, options, interactions)
+    if data.holds_interactions and not interactions:
         message = "holds no ratings, and the model was fitted to ratings"
         named = ("name their column with ", Argument("rating"))
         advice = (*named, ", or fit a model to takes with ", Argument("implicit"), ", which takes in others")
@@ -368,22 +368,22 @@ def read_more(file: str, model: Any, options: Mapping[str, Any], *, takes: bool 
             X[:, side] = [_whole(one, word, file) for one in X[:, side].tolist()]
     data = replace(data, X=X)
     notes: tuple[Text, ...] = ()
-    if takes:
-        ready = checked_takes(data, file, kind_weights=model.kind_weights_)
-        return Loaded(file, data, ready, takes_notes(data, ready, "", options["duplicates"]))
+    if interactions:
+        ready = checked_interactions(data, file, kind_weights=model.kind_weights_)
+        return Loaded(file, data, ready, interaction_notes(data, ready, "", options["duplicates"]))
     if options["duplicates"] == "last":
         data, notes = with_latest(data)
     return Loaded(file, data, checked_ratings(data, file, options["duplicates"]), notes)
 
 
-def _read_for(model: Any, file: str, options: Mapping[str, Any], takes: bool) -> RatingDataset:
+def _read_for(model: Any, file: str, options: Mapping[str, Any], interactions: bool) -> RatingDataset:
     """Read ratings on the scale of a model, or takes, with its ids; there must be some."""
-    if takes or options["count"] is not None or options.get("implicit"):
-        data: RatingDataset = datasets.read_takes(file, ids="str", count=options["count"], **_reading(options))
+    if interactions or options["count"] is not None or options.get("implicit"):
+        data: RatingDataset = datasets.read_interactions(file, ids="str", count=options["count"], **_reading(options))
     else:
         scale = model.scale_ if model.coding_ is None else model.coding_
         wanted = {name: options[name] for name in ("rating", "drop_rating")}
-        data, _ = read_ratings_or_takes(file, scale=scale, ids="str", **wanted, **_reading(options))
+        data, _ = read_ratings_or_interactions(file, scale=scale, ids="str", **wanted, **_reading(options))
     _refuse_empty(data, file)
     return replace(data, X=match_pairs(data.X, model.users_, model.items_))
 

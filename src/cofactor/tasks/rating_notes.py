@@ -1,4 +1,4 @@
-"""What users should know of how a file of ratings, or of takes, was read."""
+"""What users should know of how a file of ratings, or of interactions, was read."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from cofactor.errors import Argument, Text
 from cofactor.ratings import Ratings
 from cofactor.text import counted
 
-__all__ = ["scale_notes", "takes_notes"]
+__all__ = ["interaction_notes", "scale_notes"]
 
 
-def takes_notes(data: RatingDataset, ready: Ratings, why: str, duplicates: str = "error") -> tuple[Text, ...]:
+def interaction_notes(data: RatingDataset, ready: Ratings, why: str, duplicates: str = "error") -> tuple[Text, ...]:
     """Return what to know of a file that is read as takes: why, where nobody said so, and what became of its rows.
 
     Parameters
     ----------
-    data : TakeDataset
+    data : InteractionDataset
     ready : Ratings
-        As `checked_takes` returns it.
+        As `checked_interactions` returns it.
     why : str
         As `read_rating_file` returns it.
     duplicates : {"error", "last", "mean"}
@@ -43,9 +43,11 @@ def takes_notes(data: RatingDataset, ready: Ratings, why: str, duplicates: str =
         notes.append(f"left out, since nothing was taken: {counted(zeros, 'row', form=',')} with count 0")
     repeats = data.n_ratings - zeros - ready.n_ratings
     if repeats:
-        notes.append(f"{counted(repeats, 'take', form=',')} of a pair that was taken before: counts of a pair add up")
+        notes.append(
+            f"{counted(repeats, 'interaction', form=',')} of a pair that was taken before: counts of a pair add up"
+        )
     if duplicates != "error":
-        notes.append((Argument("duplicates", duplicates), " is for ratings: counts of takes add up"))
+        notes.append((Argument("duplicates", duplicates), " is for ratings: counts of interactions add up"))
     return tuple(notes)
 
 

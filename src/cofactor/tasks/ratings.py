@@ -18,7 +18,7 @@ from cofactor.errors import Argument, InvalidInputError, Place, Text
 from cofactor.evaluation.protocols import measure_ratings
 from cofactor.metrics import PROBABILITY_METRICS, RATING_METRICS
 from cofactor.model.named_splits import parts_of, splitter_of
-from cofactor.ratings import MMMF, Ensemble, ExposureModel, RatingModel, Recommender
+from cofactor.ratings import MMMF, Ensemble, ImplicitModel, RatingModel, Recommender
 from cofactor.ratings.described import takes_features, with_new_items
 from cofactor.ratings.facts import facts_of, predicts_ratings
 from cofactor.tasks import rating_files
@@ -47,7 +47,7 @@ from cofactor.tasks.plain import (
 from cofactor.tasks.predicting import answers_of, check_predicts_on_workers, predictions
 from cofactor.tasks.ranking import ranked
 from cofactor.tasks.rating_facts import fit_facts, rating_model_of
-from cofactor.tasks.rating_notes import scale_notes, takes_notes
+from cofactor.tasks.rating_notes import interaction_notes, scale_notes
 from cofactor.tasks.reasons import because, reasons, reasons_table
 from cofactor.tasks.recommending import Lists, check_users, ranking_model, recommendations
 from cofactor.tasks.rules import rules_of
@@ -90,13 +90,13 @@ class RatingTask(Task):
         """Read ratings, and refuse those which no model could take; see `Task.read`."""
         data, why = rating_files.read_rating_file(file, options, progress)
         duplicates = options["duplicates"]
-        if data.holds_takes:
+        if data.holds_interactions:
             if "target" not in options and getattr(data, "kinds", None) is not None:
                 data = replace(cast(Any, data), kinds=None)
                 why += "; events of all kinds count alike here"
-            ready = rating_files.checked_takes(data, file, target=options.get("target"))
+            ready = rating_files.checked_interactions(data, file, target=options.get("target"))
             data = replace(data, features=features_of(ready, options))
-            return Loaded(file, data, ready, takes_notes(data, ready, why, duplicates))
+            return Loaded(file, data, ready, interaction_notes(data, ready, why, duplicates))
         data, notes = rating_files.with_latest(data) if duplicates == "last" else (data, ())
         ready = rating_files.checked_ratings(data, file, duplicates)
         notes = (*notes, *scale_notes(data, options))
@@ -104,7 +104,7 @@ class RatingTask(Task):
 
     def read_for(self, model: Any, file: str, options: Mapping[str, Any]) -> Loaded:
         """Read new ratings, on the model's scale; see `Task.read_for`."""
-        return rating_files.read_more(file, model, options, takes=not predicts_ratings(model))
+        return rating_files.read_more(file, model, options, interactions=not predicts_ratings(model))
 
     def models(self) -> dict[str, type[Any]]:
         """Return the models by their names.
@@ -122,14 +122,14 @@ class RatingTask(Task):
 
     def owns(self, model: object) -> bool:
         """Return whether it is a model of ratings, or of who takes what."""
-        return isinstance(model, RatingModel | ExposureModel | Recommender)
+        return isinstance(model, RatingModel | ImplicitModel | Recommender)
 
     def build(self, name: str, settings: Settings) -> Built:
         """Return the unfitted model that settings describe; see `Task.build`.
 
         For an ensemble, alpha and factors are those of its members, and the parameter ``estimator`` names their kind.
         For a recommender, factors are those of its rating model, which the parameter ``ratings`` names, and
-        ``exposure`` names its models of who takes what.
+        ``interactions`` names its models of who takes what.
         """
         params = dict(settings.params)
         kind, inner = self.find(name), ""
@@ -156,8 +156,8 @@ class RatingTask(Task):
 
     def _recommender(self, params: dict[str, Any]) -> Recommender:
         """Return a recommender of parts that parameters name; these are taken out of `params`."""
-        exposure = params.pop("exposure", None)
-        names = [exposure] if isinstance(exposure, str) else exposure
+        asked = params.pop("interactions", None)
+        names = [asked] if isinstance(asked, str) else asked
         model = Recommender(None if names is None else [self.find(str(one))() for one in names])
         rating: Any = params.pop("ratings", "auto")
         if rating is not None:
@@ -207,10 +207,14 @@ class RatingTask(Task):
         features = side_features(model, "user_features", options)
         if file is None:
             return Built(model.fold_in(user_features=features and only_new(model, features)))
-        data, notes = rating_files.read_new_users(file, model, options, takes=not predicts_ratings(model))
-        if data.holds_takes:
-            if not isinstance(model, Recommender | ExposureModel):
-                advice: Any = ("name their column with ", Argument("rating"), "; a recommender also folds in takes")
+        data, notes = rating_files.read_new_users(file, model, options, interactions=not predicts_ratings(model))
+        if data.holds_interactions:
+            if not isinstance(model, Recommender | ImplicitModel):
+                advice: Any = (
+                    "name their column with ",
+                    Argument("rating"),
+                    "; a recommender also folds in interactions",
+                )
                 raise InvalidInputError("holds no ratings, which this model needs", advice=advice, place=Place(file))
             with about(file):
                 return Built(model.fold_in(data, known=options["known"]), notes)
@@ -222,7 +226,7 @@ class RatingTask(Task):
     def recommend(self, model: Any, request: Request, options: Mapping[str, Any], called: str = "the model") -> Table:
         """Recommend items to users of a model, or to new ones after `fold_in`; see `Task.recommend`."""
         model = ranking_model(model, request)
-        if not isinstance(model, Recommender | ExposureModel):
+        if not isinstance(model, Recommender | ImplicitModel):
             for name in ("at_least", "quantile"):
                 if getattr(request, name) is not None:
                     self._require_probabilities(model, name, called)
@@ -346,7 +350,7 @@ class RatingTask(Task):
         self, model: Any, loaded: Loaded, parts: Any, keep: Callable[[Any], object] | None = None
     ) -> Mapping[str, dict[str, Any]]:
         """Measure a model on one split; see `Task.measure`."""
-        if isinstance(model, ExposureModel):
+        if isinstance(model, ImplicitModel):
             message = f"{type(model).__name__} says who takes what, and predicts no ratings"
             advice = ("measure the lists that it recommends, with ", Argument("rank"))
             raise InvalidInputError(message, advice=advice)
@@ -356,19 +360,19 @@ class RatingTask(Task):
         return {"": measure_ratings(model, data.X, data.y, parts, data.scale, times, keep, beside)}
 
     def suited(self, models: Mapping[str, Any], sets: Sequence[Loaded]) -> dict[str, Any]:
-        """Return models as such data need them; refuse takes beside ratings, and models of ratings for takes."""
-        takes = [one for one in sets if one.data.holds_takes]
-        if not takes:
+        """Return models as such data need them; refuse takes beside ratings, and models of ratings for interactions."""
+        interactions = [one for one in sets if one.data.holds_interactions]
+        if not interactions:
             return dict(models)
-        other = next((one for one in sets if not one.data.holds_takes), None)
+        other = next((one for one in sets if not one.data.holds_interactions), None)
         if other is not None:
             advice = ("compare each kind by itself, or read all as takes with ", Argument("implicit"))
-            raise InvalidInputError(f"{takes[0].name} holds takes and {other.name} ratings", advice=advice)
-        return {name: _for_data(model, takes[0]) for name, model in models.items()}
+            raise InvalidInputError(f"{interactions[0].name} holds takes and {other.name} ratings", advice=advice)
+        return {name: _for_data(model, interactions[0]) for name, model in models.items()}
 
     def ranks(self, loaded: Loaded, options: Mapping[str, Any]) -> bool:
-        """Return whether lists are measured: if asked for, and of takes always."""
-        return bool(options.get("rank")) or loaded.data.holds_takes
+        """Return whether lists are measured: if asked for, and of interactions always."""
+        return bool(options.get("rank")) or loaded.data.holds_interactions
 
     def rank(
         self,
@@ -396,8 +400,13 @@ class RatingTask(Task):
         beside = check_taking(
             {name or type(model).__name__: model for name, model in ready.items()}, loaded.data.features
         )
-        as_taken = () if loaded.data.holds_takes else _note_takes(ready.values())
-        return ready, (*loaded.notes, *beside, *as_taken, *_note_factors(settings.factors, ready.values(), loaded))
+        as_interactions = () if loaded.data.holds_interactions else _note_interactions(ready.values())
+        return ready, (
+            *loaded.notes,
+            *beside,
+            *as_interactions,
+            *_note_factors(settings.factors, ready.values(), loaded),
+        )
 
     def warm_up(self, models: Sequence[Any], loaded: Loaded) -> None:
         """Fit every model to a few ratings; see `Task.warm_up`."""
@@ -405,7 +414,7 @@ class RatingTask(Task):
         one_each = np.unique(loaded.data.y, return_index=True)[1]
         few = np.union1d(np.arange(min(_FEW, loaded.data.n_ratings)), one_each)
         for model in models:
-            if isinstance(model, ExposureModel) or loaded.data.holds_takes:
+            if isinstance(model, ImplicitModel) or loaded.data.holds_interactions:
                 clone(model).fit(loaded.data.X[few])
                 continue
             alphas = {name: 1.0 for name in model.get_params() if name.split("__")[-1] == "alpha"}
@@ -418,11 +427,14 @@ class RatingTask(Task):
 def _for_data(model: Any, loaded: Loaded) -> Any:
     """Return a copy of a model that knows what the data hold, takes or the scale of ratings; refuse one that cannot."""
     data, ready = loaded.data, clone(model)
-    if data.holds_takes:
+    if data.holds_interactions:
         if isinstance(model, RatingModel):
             taking = ", ".join(short_names(ratings.ranking.MODELS))
             message = f"holds takes, and {type(model).__name__} learns from ratings, what users like more and less"
-            advice: Any = (f"models of takes are {taking}; or name the column of ratings with ", Argument("rating"))
+            advice: Any = (
+                f"models of interactions are {taking}; or name the column of ratings with ",
+                Argument("rating"),
+            )
             advice = (*advice, ", or cut counts into levels with ", Argument("bins", 5))
             raise InvalidInputError(message, advice=advice, place=Place(loaded.name))
         return ready.set_params(ratings=None) if isinstance(model, Recommender) else ready
@@ -430,9 +442,9 @@ def _for_data(model: Any, loaded: Loaded) -> Any:
     return ready.set_params(**{name: data.scale for name in ("levels", "ratings__levels") if name in known})
 
 
-def _note_takes(models: Iterable[Any]) -> tuple[Text, ...]:
+def _note_interactions(models: Iterable[Any]) -> tuple[Text, ...]:
     """Say which models pass ratings over, and learn only who took what."""
-    names = [type(model).__name__ for model in models if isinstance(model, ExposureModel)]
+    names = [type(model).__name__ for model in models if isinstance(model, ImplicitModel)]
     if not names:
         return ()
     who = f"{', '.join(names)} {'learns' if len(names) == 1 else 'learn'}"

@@ -38,7 +38,7 @@ def reasons_table(found: Reasons, n: int, titles: Mapping[str, str] | None) -> T
     explanation = found.explanation(n)
     columns = dict(explanation.columns)
     if titles is not None:
-        own = np.isin(columns["kind"], ("rating", "take"))
+        own = np.isin(columns["kind"], ("rating", "interaction"))
         columns["title"] = _titles(columns["item"], titles)
         columns["term_title"] = np.where(own, _titles(columns["term"], titles), "").astype(object)
     return Table(
@@ -93,7 +93,7 @@ def _titles(items: NDArray[Any], titles: Mapping[str, str]) -> NDArray[Any]:
 def _named(found: Explanation, titles: Mapping[str, str] | None) -> Explanation:
     """Return an explanation with titles in place of ids, where there are some."""
     columns = dict(found.columns)
-    own = np.isin(columns["kind"], ("rating", "take"))
+    own = np.isin(columns["kind"], ("rating", "interaction"))
     terms = columns["term"].copy()
     terms[own] = [_title(one, titles) for one in terms[own]]
     items = np.array([_title(one, titles) for one in columns["item"]], dtype=object)
@@ -104,7 +104,7 @@ def _records(found: Explanation, titles: Mapping[str, str] | None) -> Iterator[d
     """Yield an object for each item."""
     for group in found.groups():
         if titles is not None:
-            named = {"rating", "take"}
+            named = {"rating", "interaction"}
             of_terms = [titles.get(str(one["term"]), "") if one["kind"] in named else None for one in group["terms"]]
             group["terms"] = [one | {"title": title} for one, title in zip(group["terms"], of_terms, strict=True)]
             group = {**group, "title": titles.get(str(group["item"]), "")}

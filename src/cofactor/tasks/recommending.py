@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.model.times import pairs_for
-from cofactor.ratings import ExposureModel, Recommender
+from cofactor.ratings import ImplicitModel, Recommender
 from cofactor.ratings.described import PairQuery
 from cofactor.ratings.facts import predicts_ratings
 from cofactor.ratings.features import FeatureTable
@@ -40,7 +40,7 @@ def ranking_model(model: Any, request: Request) -> Any:
 
     Parameters
     ----------
-    model : RatingModel, ExposureModel or Recommender
+    model : RatingModel, ImplicitModel or Recommender
         Fitted.
     request : Request
         What is asked for.
@@ -67,13 +67,13 @@ def ranking_model(model: Any, request: Request) -> Any:
                 "is of the predicted rating", argument="quantile", found=request.quantile, advice=advice
             )
     of_ratings = [name for name in ("at_least", "quantile") if getattr(request, name) is not None]
-    if not predicts_ratings(model) and (of_ratings or asked not in (None, "take")):
+    if not predicts_ratings(model) and (of_ratings or asked not in (None, "interaction")):
         option = of_ratings[0] if of_ratings else "rank_by"
-        does = "says who takes what" if isinstance(model, ExposureModel) else "was fitted to takes"
+        does = "says who takes what" if isinstance(model, ImplicitModel) else "was fitted to takes"
         problem = f"{kind} {does}, and knows nothing of ratings"
         advice = "fit a recommender to ratings"
         raise InvalidInputError(problem, argument=option, found=getattr(request, option), advice=advice)
-    if not isinstance(model, Recommender | ExposureModel) and asked not in (None, "rating"):
+    if not isinstance(model, Recommender | ImplicitModel) and asked not in (None, "rating"):
         problem = f"{kind} says what users like, and not what they take"
         raise InvalidInputError(problem, argument="rank_by", found=asked, advice="fit a recommender")
     return model
@@ -117,7 +117,7 @@ class Lists:
         if isinstance(model, Recommender):
             how = how | {"rank_by": request.rank_by or "auto", "new_items": self.new}
         found = model.recommend(ids, request.n, **how)
-        chances = {name: table for name in ("p_take", "p_like") if (table := getattr(found, name)) is not None}
+        chances = {name: table for name in ("p_interact", "p_like") if (table := getattr(found, name)) is not None}
         there = np.isfinite(found.scores)
         lengths, of_lists = there.sum(axis=1), found.items[there]
         columns = {
@@ -150,7 +150,7 @@ def recommendations(
     Yields
     ------
     columns : dict
-        user, rank, item, score; of a `Recommender` p_take and p_like; where the model predicts ratings, prediction.
+        user, rank, item, score; of a `Recommender` p_interact and p_like; where the model predicts ratings, prediction.
     notes : tuple of Text
     """
     size = max(1, _ITEMS_PER_BLOCK // request.n)
@@ -243,7 +243,7 @@ def check_users(ids: list[Any], model: Any, file: str | None) -> None:
     ----------
     ids : list
         Users.
-    model : RatingModel, ExposureModel or Recommender
+    model : RatingModel, ImplicitModel or Recommender
         Fitted.
     file : str or None
         From which they were folded in.

@@ -20,7 +20,7 @@ def rules_of(
 
     Parameters
     ----------
-    model : RatingModel, ExposureModel or Recommender
+    model : RatingModel, ImplicitModel or Recommender
         Fitted.
     request : Request
         What is asked for.

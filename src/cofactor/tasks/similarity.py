@@ -20,7 +20,7 @@ def with_similar(model: Any, side: SideName) -> Any:
 
     Parameters
     ----------
-    model : RatingModel, ExposureModel or Recommender
+    model : RatingModel, ImplicitModel or Recommender
         Fitted.
     side : {"item", "user"}
         What are to be similar.
@@ -32,10 +32,10 @@ def with_similar(model: Any, side: SideName) -> Any:
     """
     parts = [model]
     if isinstance(model, Recommender):
-        parts += [part for part in (model.rating_model_, *model.exposures_) if part is not None]
+        parts += [part for part in (model.rating_model_, *model.implicit_models_) if part is not None]
     found = next((part for part in parts if hasattr(part, f"similar_{side}s")), None)
     if found is None:
-        having = "ALS, MMMF and OrdinalProbit have" + (", and all models of takes" if side == "item" else "")
+        having = "ALS, MMMF and OrdinalProbit have" + (", and all models of interactions" if side == "item" else "")
         kind = type(model).__name__
         raise InvalidInputError(f"{kind} has no factors by which {side}s are similar: models such as {having}")
     return found

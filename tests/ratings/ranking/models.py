@@ -1,4 +1,4 @@
-"""The exposure models under test, with settings that fit fast, and takes for them."""
+"""The implicit-feedback models under test, with settings that fit fast, and takes for them."""
 
 from functools import lru_cache
 from typing import Any
@@ -25,11 +25,11 @@ MODELS_UNDER_TEST: dict[str, Any] = {
 }
 assert {type(model).__name__ for model in MODELS_UNDER_TEST.values()} == set(MODELS)
 
-EXPOSURE = [name for name in MODELS_UNDER_TEST if not name.startswith("Recommender")]
+IMPLICIT = [name for name in MODELS_UNDER_TEST if not name.startswith("Recommender")]
 
 
 @lru_cache
-def takes_of(n_users: int = 40, n_items: int = 30, seed: int = 0) -> np.ndarray:
+def interactions_of(n_users: int = 40, n_items: int = 30, seed: int = 0) -> np.ndarray:
     """Return pairs of ids (users 100, 101, ..., items 0, 7, 14, ...) of users with one of three tastes; read-only."""
     rng = np.random.default_rng(seed)
     users, items = np.indices((n_users, n_items))
@@ -49,8 +49,8 @@ def table_of(X: np.ndarray) -> np.ndarray:
 
 @lru_cache
 def fitted(name: str) -> Any:
-    """Return the model, fitted to `takes_of()`; not to be changed."""
-    return clone(MODELS_UNDER_TEST[name]).fit(takes_of())
+    """Return the model, fitted to `interactions_of()`; not to be changed."""
+    return clone(MODELS_UNDER_TEST[name]).fit(interactions_of())
 
 
 def bits(model: Any) -> dict[str, bytes]:

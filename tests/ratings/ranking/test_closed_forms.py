@@ -18,19 +18,19 @@ from cofactor.problems.choice import ChoiceProblem, among_the_next, bent, log_sh
 from cofactor.problems.implicit_logistic import ImplicitLogisticProblem, SampledLogisticProblem
 from cofactor.ratings import BPR, EASE, ImplicitALS, ItemKNN, LogisticMF, Popularity, Recommender, RP3beta
 from cofactor.ratings.ranking.autoencoders import _inverse
+from cofactor.ratings.ranking.counts import as_interactions, strengths
 from cofactor.ratings.ranking.held_out import HeldOut
-from cofactor.ratings.ranking.takes import as_takes, strengths
 
-from .models import table_of, takes_of
+from .models import interactions_of, table_of
 
 
 @pytest.mark.parametrize(("solver", "tolerance"), [("primal", 1e-5), ("dual", 1e-5), ("low-rank", 1e-5)])
 def test_ease_is_the_closed_form(solver: str, tolerance: float) -> None:
-    X = table_of(takes_of())
+    X = table_of(interactions_of())
     P = np.linalg.inv(X.T @ X + 2.0 * np.eye(X.shape[1]))
     W = -P / np.diag(P)
     np.fill_diagonal(W, 0)
-    model = EASE(alpha=2.0, solver=solver, popularity_weight=0).fit(takes_of())
+    model = EASE(alpha=2.0, solver=solver, popularity_weight=0).fit(interactions_of())
     pairs = [(u, i) for u in model.users_.ids for i in model.items_.ids]
     np.testing.assert_allclose(model.decision_function(pairs).reshape(X.shape), X @ W, atol=tolerance)
     if solver == "primal":
@@ -98,12 +98,12 @@ def test_ease_takes_as_many_vectors_as_takes_are_worth() -> None:
 
 def test_alpha_is_that_with_which_held_out_takes_stand_highest() -> None:
     """One below and one above gain no more."""
-    takes = as_takes(takes_of(60, 30))
-    model = EASE(random_state=0).fit(takes)
+    interactions = as_interactions(interactions_of(60, 30))
+    model = EASE(random_state=0).fit(interactions)
     tried = dict[str, float]()
-    assert EASE(random_state=0, callback=lambda seen: tried.update({seen.stage: seen.objective})).fit(takes).alpha_ == (
-        model.alpha_
-    )
+    assert EASE(random_state=0, callback=lambda seen: tried.update({seen.stage: seen.objective})).fit(
+        interactions
+    ).alpha_ == (model.alpha_)
     best = min(tried.values())
     assert len(tried) >= 3
     assert tried[f"trying alpha {model.alpha_:.3g}"] == best
@@ -112,20 +112,20 @@ def test_alpha_is_that_with_which_held_out_takes_stand_highest() -> None:
 
 
 def test_what_is_held_out_is_a_tenth_of_each_user_by_chance() -> None:
-    takes = as_takes(takes_of(400))
-    held_out = HeldOut.of(takes, 0)
-    n_out = np.bincount(held_out.users[held_out.chosen[0]], minlength=len(takes.users))
-    assert np.array_equal(n_out, takes.user_counts - held_out.train.user_counts)
-    assert np.abs(n_out - 0.1 * takes.user_counts).max() < 1
-    assert n_out.sum() == pytest.approx(0.1 * takes.n_ratings, rel=0.15)
+    interactions = as_interactions(interactions_of(400))
+    held_out = HeldOut.of(interactions, 0)
+    n_out = np.bincount(held_out.users[held_out.chosen[0]], minlength=len(interactions.users))
+    assert np.array_equal(n_out, interactions.user_counts - held_out.train.user_counts)
+    assert np.abs(n_out - 0.1 * interactions.user_counts).max() < 1
+    assert n_out.sum() == pytest.approx(0.1 * interactions.n_ratings, rel=0.15)
     assert np.array_equal(held_out.users, np.flatnonzero(n_out))
     assert np.array_equal(held_out.counts, held_out.seen.sum(axis=1))
     assert not held_out.seen[held_out.chosen].any()
 
 
 def test_alpha_is_looked_for_among_the_items_that_most_took() -> None:
-    held_out = HeldOut.of(as_takes(takes_of(60, 30)), 0)
-    few = held_out.of_most_taken(10)
+    held_out = HeldOut.of(as_interactions(interactions_of(60, 30)), 0)
+    few = held_out.of_most_popular(10)
     assert sorted(few.train.item_counts) == sorted(held_out.train.item_counts)[-10:]
     assert 0 < len(few.chosen[0]) < len(held_out.chosen[0])
     assert np.array_equal(few.seen.sum(axis=0), np.bincount(few.train.rows(few.users)[1], minlength=10))
@@ -138,22 +138,22 @@ def test_alpha_is_looked_for_among_the_items_that_most_took() -> None:
 
 
 def test_slopes_are_those_of_items_that_somebody_took() -> None:
-    """An item of which all takes are held out cannot be recommended, and says nothing of slopes."""
+    """An item of which all interactions are held out cannot be recommended, and says nothing of slopes."""
     rng = np.random.default_rng(0)
     n, m, rare = 400, 60, 3000
     score = rng.normal(size=(n, m)).astype(np.float32)
     common = np.argwhere(rng.random((n, m)) < expit(2.0 * score - 1.0))
-    alone = np.column_stack([rng.integers(n, size=rare), m + np.arange(rare)])  # items with one take each
+    alone = np.column_stack([rng.integers(n, size=rare), m + np.arange(rare)])  # items with one interaction each
     found = {}
     for name, X in (("common", common), ("all", np.concatenate([common, alone]))):
-        takes = as_takes(X)
-        held_out = HeldOut.of(takes, 0)
-        feature = np.full((len(held_out.users), len(takes.items)), -6.0, dtype=np.float32)
-        is_common = takes.items.ids < m
-        feature[:, is_common] = score[np.ix_(takes.users.ids[held_out.users], takes.items.ids[is_common])]
+        interactions = as_interactions(X)
+        held_out = HeldOut.of(interactions, 0)
+        feature = np.full((len(held_out.users), len(interactions.items)), -6.0, dtype=np.float32)
+        is_common = interactions.items.ids < m
+        feature[:, is_common] = score[np.ix_(interactions.users.ids[held_out.users], interactions.items.ids[is_common])]
         known = np.flatnonzero(held_out.train.item_counts)
-        assert len(known) < len(takes.items) or name == "common"
-        feature[:, np.setdiff1d(np.arange(len(takes.items)), known)] = -12.0
+        assert len(known) < len(interactions.items) or name == "common"
+        feature[:, np.setdiff1d(np.arange(len(interactions.items)), known)] = -12.0
         choice, _ = held_out.best([feature])
         found[name] = choice.weights
     slopes = {name: weights[0] + weights[1] / 2 for name, weights in found.items()}
@@ -162,7 +162,7 @@ def test_slopes_are_those_of_items_that_somebody_took() -> None:
 
 
 def test_scores_that_are_no_numbers_gain_nothing() -> None:
-    held_out = HeldOut.of(as_takes(takes_of(60, 30)), 0)
+    held_out = HeldOut.of(as_interactions(interactions_of(60, 30)), 0)
     wrong = np.full(held_out.seen.shape, np.nan, dtype=np.float32)
     assert held_out.gain(wrong) < held_out.gain(np.zeros_like(wrong)) + 1e-9
     assert held_out.gain(wrong) < 0.5
@@ -170,9 +170,9 @@ def test_scores_that_are_no_numbers_gain_nothing() -> None:
 
 def test_the_latest_that_are_held_out_are_a_fifth_of_each_user() -> None:
     pairs = [(u, i) for u in range(30) for i in range(1 + u)]
-    takes = as_takes(pairs, times=np.arange(len(pairs), dtype=float))
-    held_out = HeldOut.of(takes, 0, latest=True)
-    counts, n_out = takes.user_counts, np.bincount(held_out.users[held_out.chosen[0]], minlength=30)
+    interactions = as_interactions(pairs, times=np.arange(len(pairs), dtype=float))
+    held_out = HeldOut.of(interactions, 0, latest=True)
+    counts, n_out = interactions.user_counts, np.bincount(held_out.users[held_out.chosen[0]], minlength=30)
     assert np.array_equal(n_out, np.where(counts > 1, np.maximum(np.round(0.2 * counts), 1), 0))
     for u, item in zip(*held_out.chosen, strict=True):
         assert item >= held_out.counts[u]
@@ -180,11 +180,11 @@ def test_the_latest_that_are_held_out_are_a_fifth_of_each_user() -> None:
 
 @pytest.mark.parametrize("solver", ["exact", "cg"])
 def test_rounds_of_als_lower_the_objective_and_solve_the_normal_equations(solver: str) -> None:
-    X = table_of(takes_of())
+    X = table_of(interactions_of())
     n, m = X.shape
     seen: list[float] = []
     model = ImplicitALS(3, 0.02, unobserved=0.2, popularity_weight=0, solver=solver, tol=0, random_state=0)
-    model.set_params(max_iter=60, callback=lambda progress: seen.append(progress.objective)).fit(takes_of())
+    model.set_params(max_iter=60, callback=lambda progress: seen.append(progress.objective)).fit(interactions_of())
     assert (np.diff(seen) <= 1e-5 * abs(seen[0])).all()
     U, V = model.U_.astype(float), model.V_.astype(float)
     S = U @ V.T
@@ -199,7 +199,7 @@ def test_rounds_of_als_lower_the_objective_and_solve_the_normal_equations(solver
 
 
 def test_a_row_folded_in_solves_its_equations() -> None:
-    model = ImplicitALS(3, 0.01, unobserved=0.4, random_state=0).fit(takes_of())
+    model = ImplicitALS(3, 0.01, unobserved=0.4, random_state=0).fit(interactions_of())
     V, took = model.V_.astype(float), [0, 4]
     new = model.fold_in([("new", 0), ("new", 28)], sample_weight=[1, 10])
     w = np.array([1, 1 + np.log(10)])
@@ -344,14 +344,14 @@ def test_soft_log_is_finite_and_increasing() -> None:
 
 @pytest.mark.parametrize("each", [None, 1e9, 3.0], ids=["all cells", "a sample of all", "a sample"])
 def test_logistic_mf_descends_along_its_gradient(each: float | None) -> None:
-    takes, rng = as_takes(takes_of(12, 9)), np.random.default_rng(0)
-    X, w = table_of(takes_of(12, 9)), rng.uniform(0.5, 3, takes.n_ratings)
-    settings = takes, w, 2, 0.7
+    interactions, rng = as_interactions(interactions_of(12, 9)), np.random.default_rng(0)
+    X, w = table_of(interactions_of(12, 9)), rng.uniform(0.5, 3, interactions.n_ratings)
+    settings = interactions, w, 2, 0.7
     problem = ImplicitLogisticProblem(*settings) if each is None else SampledLogisticProblem(*settings, each)
     x = rng.normal(size=problem.size).astype(np.float32)
     a = {name: array.astype(float) for name, array in problem.arrays(x).items()}
     S, W = a["U"] @ a["V"].T + a["b"][:, None] + a["c"], np.ones_like(X)
-    W[takes.pairs()] = w
+    W[interactions.pairs()] = w
     penalty = 0.35 * sum(np.sum(a[name] ** 2) for name in "UVb")
     J = np.sum(W * np.where(X > 0, np.logaddexp(0, -S), np.logaddexp(0, S))) + penalty
     gradient, other = np.empty_like(x), np.empty_like(x)
@@ -364,15 +364,17 @@ def test_logistic_mf_descends_along_its_gradient(each: float | None) -> None:
 
 
 def test_a_sample_of_cells_stands_for_all_of_them() -> None:
-    takes, each = as_takes(takes_of(300, 200)), 2.0
-    n, m = takes.shape
-    problem = SampledLogisticProblem(takes, np.ones(takes.n_ratings), 2, 1.0, each)
+    interactions, each = as_interactions(interactions_of(300, 200)), 2.0
+    n, m = interactions.shape
+    problem = SampledLogisticProblem(interactions, np.ones(interactions.n_ratings), 2, 1.0, each)
     nothing, gradients = np.zeros(problem.size, dtype=np.float32), np.empty((2, problem.size), dtype=np.float32)
     for n_threads, gradient in zip((1, 3), gradients, strict=True):
         with thread_limit(n_threads):
             n_cells = problem.value_gradient(nothing, gradient) / np.log(2)  # each has log(1 + e⁰)
     assert np.array_equal(*gradients)
-    shares = np.minimum(1, each * np.outer(takes.user_counts, np.maximum(takes.item_counts, 1)) / takes.n_ratings)
+    shares = np.minimum(
+        1, each * np.outer(interactions.user_counts, np.maximum(interactions.item_counts, 1)) / interactions.n_ratings
+    )
     assert n_cells == pytest.approx(n * m, abs=4 * np.sqrt((1 / shares - 1).sum()))
 
 
@@ -408,7 +410,7 @@ def test_no_list_is_worse_than_popularity_where_takes_are_few(model: LogisticMF 
 
 
 def test_logistic_mf_folds_in_rows_where_the_gradient_is_zero() -> None:
-    model = LogisticMF(3, 0.7, tol=1e-6, random_state=0).fit(takes_of())
+    model = LogisticMF(3, 0.7, tol=1e-6, random_state=0).fit(interactions_of())
     X, counts = [("a", 0), ("a", 28), ("a", 3), ("b", 5), ("c", "unheard of")], [1, 10, 2, 1, 1]
     new = model.fold_in(X, counts)
     taken, w = np.zeros((3, len(model.items_))), np.ones((3, len(model.items_)))
@@ -430,16 +432,16 @@ def test_logistic_mf_folds_in_rows_where_the_gradient_is_zero() -> None:
     ids=repr,
 )
 def test_neighbours_are_sums_of_products(model: ItemKNN | RP3beta) -> None:
-    X = table_of(takes_of())
+    X = table_of(interactions_of())
     n, m = X.sum(axis=1, keepdims=True), X.sum(axis=0)
     if isinstance(model, ItemKNN):
         W = X.T @ X / (np.sqrt(np.outer(m, m)) + 2)
     else:
         W = ((X / m) ** 0.7).T @ ((X / n) ** 0.7) / m**0.4
     np.fill_diagonal(W, 0)
-    found = clone(model).fit(takes_of())
+    found = clone(model).fit(interactions_of())
     np.testing.assert_allclose(found.weights_.toarray(), W, rtol=1e-4)
-    few = clone(model).set_params(n_neighbors=4).fit(takes_of()).weights_.toarray()
+    few = clone(model).set_params(n_neighbors=4).fit(interactions_of()).weights_.toarray()
     axis = 0 if isinstance(model, ItemKNN) else 1
     assert ((few > 0).sum(axis=axis) == 4).all()
     assert np.allclose(

@@ -1,4 +1,4 @@
-"""New items by their features: what P(take) says of them, on planted data; users by features; files and updates."""
+"""New items by their features: what P(interact) says of them, on planted data; users by features; files and updates."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -11,20 +11,20 @@ import cofactor
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.ratings import EASE, ImplicitALS, OrdinalProbit, Recommender, Rules
 
-from .models import bits, takes_of
+from .models import bits, interactions_of
 
 SMALL = OrdinalProbit(2, n_implicit=2, n_sweeps=30, burn_in=10)
 
 
 def kinds(items: Any) -> dict[int, list[Any]]:
-    """Return the features of items of `takes_of`: which of three kinds they are of, and where they stand."""
+    """Return the features of items of `interactions_of`: which of three kinds they are of, and where they stand."""
     return {item: ["abc"[item // 7 % 3], item / 210] for item in items}
 
 
 @lru_cache
 def planted(rating: bool) -> tuple[Recommender, np.ndarray, list[int]]:
     """Return a recommender that knows four fifths of the items, takes of all, and the items that it does not know."""
-    X = takes_of(120, 60, seed=1)
+    X = interactions_of(120, 60, seed=1)
     new = list(range(21, 420, 35))
     kept = X[~np.isin(X[:, 1], new)]
     y = 1 + (kept[:, 0] + kept[:, 1] // 7) % 3 * 2 if rating else None
@@ -35,9 +35,9 @@ def planted(rating: bool) -> tuple[Recommender, np.ndarray, list[int]]:
 @pytest.mark.parametrize("rating", [True, False])
 def test_new_items_are_found_by_those_whom_they_suit(rating: bool) -> None:
     model, X, new = planted(rating)
-    found = model.recommend(n=60, rank_by="take", new_items=kinds(new))
+    found = model.recommend(n=60, rank_by="interaction", new_items=kinds(new))
     assert set(new) <= set(found.items.ravel().tolist())
-    total = np.where(np.isfinite(found.scores), found.p_take, 0)
+    total = np.where(np.isfinite(found.scores), found.p_interact, 0)
     assert total.sum(axis=1) == pytest.approx(1, abs=1e-4)
     places = np.where(np.isfinite(found.scores), found.items, -7).astype(int) // 7
     suits, is_new = places % 3 == ((found.users - 100) % 3)[:, None], np.isin(places * 7, new)
@@ -58,8 +58,8 @@ def test_known_items_keep_their_odds_and_order() -> None:
     plain, both = model.recommend([100], 80), model.recommend([100], 80, new_items=kinds(new))
     known, every = ([item for item in one.items[0].tolist() if item is not None] for one in (plain, both))
     assert [item for item in every if item not in new] == known
-    shares = dict(zip(both.items[0].tolist(), both.p_take[0].tolist(), strict=True))
-    ratio = np.array([shares[item] for item in known]) / plain.p_take[0, : len(known)]
+    shares = dict(zip(both.items[0].tolist(), both.p_interact[0].tolist(), strict=True))
+    ratio = np.array([shares[item] for item in known]) / plain.p_interact[0, : len(known)]
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-3)
     likes = dict(zip(both.items[0].tolist(), both.p_like[0].tolist(), strict=True))
     part = model.rating_model_.fold_in_items(item_features=kinds(new))
@@ -117,13 +117,13 @@ def test_what_features_cannot_say_is_refused() -> None:
 
 
 def test_users_by_features_take_what_is_popular_and_like_what_such_users_like() -> None:
-    X = takes_of()
+    X = interactions_of()
     y = 1 + 4 * (X[:, 0] % 2 == X[:, 1] // 7 % 2)
     features = {user: [float(user % 2)] for user in range(100, 140)}
     model = Recommender(EASE(3.0), OrdinalProbit(2, n_implicit=2, n_sweeps=60, burn_in=30), random_state=0)
     model.fit(X, y, user_features=features)
     new = model.fold_in(user_features={"even": [0.0], "odd": [1.0]})
-    even, odd = (new.recommend([user], 30, rank_by="take") for user in ("even", "odd"))
+    even, odd = (new.recommend([user], 30, rank_by="interaction") for user in ("even", "odd"))
     popular = np.argsort(-model.ratings_.item_counts, kind="stable")
     assert even.items[0].tolist() == odd.items[0].tolist() == model.items_.ids[popular].tolist()
     is_even = even.items[0].astype(int) // 7 % 2 == 0

@@ -7,14 +7,14 @@ import polars as pl
 import pytest
 
 import cofactor
-from cofactor.datasets import TakeDataset, make_events, read_takes
+from cofactor.datasets import InteractionDataset, make_events, read_interactions
 from cofactor.errors import InvalidInputError
 from cofactor.ratings import Popularity, Recommender, RP3beta
 
 EVENTS, _ = make_events(800, 200, 40_000, random_state=0)
 
 
-def held_out() -> tuple[TakeDataset, dict[int, set[int]]]:
+def held_out() -> tuple[InteractionDataset, dict[int, set[int]]]:
     """Return events without those of three tenths of the pairs that came to a purchase, and these."""
     pairs = EVENTS.X[:, 0] * 200 + EVENTS.X[:, 1]
     bought = np.unique(pairs[EVENTS.kinds == "purchase"])
@@ -22,7 +22,7 @@ def held_out() -> tuple[TakeDataset, dict[int, set[int]]]:
     left, wanted = ~np.isin(pairs, out), dict[int, set[int]]()
     for pair in out.tolist():
         wanted.setdefault(pair // 200, set()).add(pair % 200)
-    return TakeDataset("rest", EVENTS.X[left], EVENTS.y[left], None, kinds=EVENTS.kinds[left]), wanted
+    return InteractionDataset("rest", EVENTS.X[left], EVENTS.y[left], None, kinds=EVENTS.kinds[left]), wanted
 
 
 def gains(model: RP3beta, wanted: dict[int, set[int]]) -> np.ndarray:
@@ -97,7 +97,7 @@ def test_a_file_with_the_names_of_retailrocket_is_read(tmp_path: Path) -> None:
     path = tmp_path / "events.csv"
     rows = "1433221332117,257597,view,355908,\n1433224214164,992329,addtocart,248676,\n"
     path.write_text("timestamp,visitorid,event,itemid,transactionid\n" + rows)
-    data = read_takes(path)
+    data = read_interactions(path)
     assert data.X.tolist() == [[257597, 355908], [992329, 248676]]
     assert data.kinds.tolist() == ["view", "addtocart"]
     assert data.timestamps.tolist() == [1433221332117, 1433224214164]

@@ -1,4 +1,4 @@
-"""`Recommender`: shares of takes times what is liked, against brute force; exclusions, fold-in, updates, files."""
+"""`Recommender`: shares of interactions times what is liked, against brute force; exclusions, fold-in, updates, files."""
 
 import copy
 from functools import lru_cache
@@ -16,11 +16,11 @@ from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.kernels.threads import library_limit, thread_limit
 from cofactor.ratings import ALS, EASE, ImplicitALS, LogisticMF, OrdinalProbit, Popularity, Recommender
 from cofactor.ratings.ranking import choosing
+from cofactor.ratings.ranking.counts import as_interactions
 from cofactor.ratings.ranking.held_out import HeldOut
-from cofactor.ratings.ranking.takes import as_takes
 from cofactor.solvers import Progress
 
-from .models import bits, takes_of
+from .models import bits, interactions_of
 
 SMALL = OrdinalProbit(2, n_implicit=2, n_sweeps=30, burn_in=10)
 
@@ -28,7 +28,7 @@ SMALL = OrdinalProbit(2, n_implicit=2, n_sweeps=30, burn_in=10)
 @lru_cache
 def rated() -> tuple[np.ndarray, np.ndarray]:
     """Return pairs, and ratings of 1 to 5 that neither users nor items alone explain."""
-    X = takes_of()
+    X = interactions_of()
     y = 1 + (X[:, 0] * 3 + X[:, 1] // 7 * (1 + X[:, 0] % 2)) % 5
     return X, y
 
@@ -56,7 +56,7 @@ def brute_force(model: Any, at_least: float | None, gain: bool = False) -> tuple
 
 
 @pytest.mark.parametrize("more", [10, 0])
-@pytest.mark.parametrize(("how", "at_least"), [("like", 4), ("like", 2), ("gain", None), ("take", None)])
+@pytest.mark.parametrize(("how", "at_least"), [("like", 4), ("like", 2), ("gain", None), ("interaction", None)])
 def test_the_best_are_those_of_all_items(how: str, at_least: Any, more: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choosing, "_MORE", more)
     model = fitted()
@@ -66,7 +66,7 @@ def test_the_best_are_those_of_all_items(how: str, at_least: Any, more: int, mon
         best = np.argsort(-scores[row], kind="stable")[:3]
         assert found.items[row].tolist() == model.items_.ids[best].tolist()
         np.testing.assert_allclose(found.scores[row], scores[row, best], atol=1e-4)
-        np.testing.assert_allclose(found.p_take[row], shares[row, best], rtol=1e-4)
+        np.testing.assert_allclose(found.p_interact[row], shares[row, best], rtol=1e-4)
         np.testing.assert_allclose(found.p_like[row], likes[row, best], rtol=1e-4)
 
 
@@ -76,8 +76,8 @@ def test_users_with_little_left_get_none() -> None:
     found = model.recommend([0, 1, 2], n=9)
     assert found.items.shape == (3, 9)
     assert [sum(item is not None for item in row) for row in found.items.tolist()] == [1, 2, 0]
-    assert found.p_take[0, 0] == 1
-    assert np.isnan(found.p_take[2]).all()
+    assert found.p_interact[0, 0] == 1
+    assert np.isnan(found.p_interact[2]).all()
     assert len(found.to_frame("polars")) == 3
 
 
@@ -88,7 +88,7 @@ def test_exclusions_and_candidates_leave_shares_as_they_are() -> None:
     own = model.recommend([100, 101], n=3, exclude={100: [first[0]]})
     assert own.items[0].tolist() == every.items[0, 1:].tolist()
     assert own.items[1].tolist() == every.items[1, :3].tolist()
-    assert np.array_equal(own.p_take[0], every.p_take[0, 1:])
+    assert np.array_equal(own.p_interact[0], every.p_interact[0, 1:])
     with pytest.warns(InputWarning, match="^exclude is for 1 user who was not in training: 'eve'$"):
         found = model.recommend([100], n=3, exclude={"eve": [7], 100: [first[0]], 101: [first[1]]})
     assert found.items[0].tolist() == own.items[0].tolist()
@@ -105,7 +105,7 @@ def test_exclusions_and_candidates_leave_shares_as_they_are() -> None:
     assert model.recommend([100], n=2, candidates=two).items[0].tolist() == two.tolist()
     seen = model.recommend([100], n=30, exclude_seen=False)
     assert set(seen.items[0].tolist()) == set(model.items_.ids.tolist())
-    assert seen.p_take.sum() == pytest.approx(1, abs=1e-5)
+    assert seen.p_interact.sum() == pytest.approx(1, abs=1e-5)
     assert model.recommend([100], n=2, exclude=model.items_.ids).items.tolist() == [[None, None]]
 
 
@@ -153,18 +153,18 @@ def test_it_folds_in_updates_and_saves(tmp_path: Path) -> None:
     model, (X, y) = fitted(), rated()
     mine = X[:, 0] == 105
     new = model.fold_in([("new", item) for item in X[mine, 1]], y[mine])
-    assert new.recommend(n=3, rank_by="take").p_take == pytest.approx(
-        model.recommend([105], 3, rank_by="take").p_take, rel=0.02
+    assert new.recommend(n=3, rank_by="interaction").p_interact == pytest.approx(
+        model.recommend([105], 3, rank_by="interaction").p_interact, rel=0.02
     )
-    only_taken = model.fold_in([("new", 0), ("new", 21)]).recommend(n=3)
-    assert np.isfinite(only_taken.scores).all()
+    only_interacted = model.fold_in([("new", 0), ("new", 21)]).recommend(n=3)
+    assert np.isfinite(only_interacted.scores).all()
     with pytest.raises(InvalidInputError, match="known to this model"):
         model.fold_in(X[mine], y[mine])
     model.save(tmp_path / "model.cofactor")
     again = cofactor.load(tmp_path / "model.cofactor")
     assert bits(again) == bits(model)
     assert again.get_params()["ratings"].n_factors == 2
-    assert [type(part) for part in again.exposure] == [EASE, ImplicitALS]
+    assert [type(part) for part in again.interactions] == [EASE, ImplicitALS]
     for one, other in ((again, model), (again.fold_in([("new", 0)], [5]), model.fold_in([("new", 0)], [5]))):
         a, b = one.recommend(n=4), other.recommend(n=4)
         assert np.array_equal(a.items, b.items)
@@ -175,7 +175,7 @@ def test_it_folds_in_updates_and_saves(tmp_path: Path) -> None:
     assert np.array_equal(later.rating_model_.samples_["U"], alone.samples_["U"])
     assert later.recommend(["new"], n=3).items.shape == (1, 3)
     assert len(later.items_) == len(model.items_) + 1
-    assert later.rating_model_.users_ == later.users_ == later.exposures_[0].users_
+    assert later.rating_model_.users_ == later.users_ == later.implicit_models_[0].users_
     later.save(tmp_path / "later.cofactor")
     assert np.array_equal(cofactor.load(tmp_path / "later.cofactor").recommend(n=2).items, later.recommend(n=2).items)
 
@@ -184,7 +184,7 @@ def test_ratings_of_a_new_user_count_even_if_all_are_equal() -> None:
     model, items = fitted(), rated()[0][:2, 1].tolist()
     new = [("new", item) for item in items]
     low, high, none = (
-        model.fold_in(new, y).recommend(["new"], 3, rank_by="take").p_like for y in ([1, 1], [5, 5], None)
+        model.fold_in(new, y).recommend(["new"], 3, rank_by="interaction").p_like for y in ([1, 1], [5, 5], None)
     )
     assert not np.allclose(low, high)
     assert not np.allclose(low, none)
@@ -203,13 +203,13 @@ def test_the_same_bits_for_any_number_of_threads() -> None:
 
 
 def test_takes_alone_are_ranked_by_takes_alone() -> None:
-    for y in (None, np.ones(len(takes_of()))):
-        model = Recommender(EASE(3.0), random_state=0).fit(takes_of(), y)
+    for y in (None, np.ones(len(interactions_of()))):
+        model = Recommender(EASE(3.0), random_state=0).fit(interactions_of(), y)
         assert model.rating_model_ is None
         assert model.recommend(n=2).p_like is None
-    counts = np.arange(len(takes_of())) % 3 * 50 + 1
-    assert Recommender(Popularity(), None).fit(takes_of(), counts).ratings_.weights.max() == 101
-    again = Recommender(Popularity(), None).fit(takes_of(), sample_weight=counts)
+    counts = np.arange(len(interactions_of())) % 3 * 50 + 1
+    assert Recommender(Popularity(), None).fit(interactions_of(), counts).ratings_.weights.max() == 101
+    again = Recommender(Popularity(), None).fit(interactions_of(), sample_weight=counts)
     assert again.ratings_.weights.max() == 101
     for refused in ({"rank_by": "like"}, {"at_least": 4}):
         with pytest.raises(InvalidInputError, match="needs a rating model"):
@@ -219,9 +219,9 @@ def test_takes_alone_are_ranked_by_takes_alone() -> None:
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (Recommender(ALS()), "expected an exposure model"),
-        (Recommender("ease"), "exposure='ease': expected an exposure model such as EASE"),
-        (Recommender([EASE(), "bpr"]), "exposure=.*'bpr'.: expected an exposure model such as EASE"),
+        (Recommender(ALS()), "expected an implicit-feedback model"),
+        (Recommender("ease"), "interactions='ease': expected an implicit-feedback model such as EASE"),
+        (Recommender([EASE(), "bpr"]), "interactions=.*'bpr'.: expected an implicit-feedback model such as EASE"),
         (Recommender([]), "at least one"),
         (Recommender(ratings=ALS()), "predict_proba"),
         (Recommender(ratings="best"), "auto"),
@@ -230,7 +230,7 @@ def test_takes_alone_are_ranked_by_takes_alone() -> None:
 )
 def test_parts_of_the_wrong_kind_are_refused(model: Recommender, message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
-        model.fit(takes_of())
+        model.fit(interactions_of())
 
 
 @pytest.mark.parametrize("asked", [{"rank_by": "stars"}, {"at_least": 9}, {"at_least": 1}, {"n": 0}, {"users": ["no"]}])
@@ -257,7 +257,7 @@ def test_ratings_are_read_as_its_parameters_say() -> None:
 
 
 def test_a_fold_in_knows_which_items_are_alike() -> None:
-    """By the support that items had in training, and not by the few takes of those who are new."""
+    """By the support that items had in training, and not by the few interactions of those who are new."""
     X, y = rated()
     model = Recommender(ImplicitALS(2, 0.01), SMALL, random_state=0).fit(X, y)
     new = model.fold_in([("new", X[0, 1])], [5])
@@ -288,22 +288,22 @@ def test_every_model_returns_recommendations() -> None:
         assert list(frame) == ["user", "rank", "item", "score"]
         assert frame["item"].tolist() == items.ravel().tolist()
     assert np.array_equal(by_rating.items, items)
-    assert list(model.exposures_[0].recommend([100], 2).to_frame()["rank"]) == [1, 2]
+    assert list(model.implicit_models_[0].recommend([100], 2).to_frame()["rank"]) == [1, 2]
 
 
 def test_with_recency_the_latest_fifth_is_held_out_and_else_a_tenth() -> None:
     X = [(u, i) for u in range(4) for i in range(10)]
     times = [float((7 * u + 3 * i) % 10) for u, i in X]
-    takes = as_takes(X, times=times)
+    interactions = as_interactions(X, times=times)
     for latest in (True, False):
-        users, items = HeldOut.of(takes, 0, latest=latest).chosen
-        out = {(takes.users.ids[u], takes.items.ids[i]) for u, i in zip(users, items, strict=True)}
+        users, items = HeldOut.of(interactions, 0, latest=latest).chosen
+        out = {(interactions.users.ids[u], interactions.items.ids[i]) for u, i in zip(users, items, strict=True)}
         assert len(out) == (8 if latest else 4)
         assert (out == {pair for pair, t in zip(X, times, strict=True) if t >= 8}) is latest
     model = Recommender(EASE(10.0, recency=2.0), random_state=0)
     y = [1 + (u + i) % 5 for u, i in X]
     assert model.fit(X[::2] + X[1::4], y[::2] + y[1::4], time=times[::2] + times[1::4]).recommend([0], n=1).items.size
-    with pytest.raises(InvalidInputError, match="needs the time of each take"):
+    with pytest.raises(InvalidInputError, match="needs the time of each interaction"):
         model.fit(X, y)
 
 
@@ -316,7 +316,7 @@ def test_more_takes_bear_more_logistic_factors() -> None:
 
 
 def by_kind(n_users: int, shape: tuple[int, int] | None = None) -> Any:
-    """Return takes of users of two kinds, each taking items of its own kind alone."""
+    """Return interactions of users of two kinds, each taking items of its own kind alone."""
     rng = np.random.default_rng(0)
     users = np.repeat(np.arange(n_users), 6)
     items = 2 * (100 * rng.random(len(users)) ** 2).astype(int) + users % 2
@@ -329,7 +329,7 @@ def test_by_default_it_takes_what_makes_lists_better() -> None:
     assert tried["model"] == ["Popularity", "RP3beta", "EASE", "ImplicitALS", "LogisticMF"]
     assert tried["gain"][0] < min(tried["gain"][1:])
     used = [name for name, weight in zip(tried["model"], tried["weight"], strict=True) if weight]
-    assert {type(part).__name__ for part in model.exposures_} == set(used)
+    assert {type(part).__name__ for part in model.implicit_models_} == set(used)
     best = tried["model"][int(np.argmax(tried["gain"]))]
     assert best in used
     lists = model.recommend(np.arange(300), 10).items
@@ -354,7 +354,7 @@ def test_users_with_few_takes_have_lists_as_good_as_popularity() -> None:
 
 
 def test_what_is_liked_by_most_comes_first_where_nothing_else_is_known() -> None:
-    """Where nothing can be held out, and where held-out takes are noise, with slopes below 0."""
+    """Where nothing can be held out, and where held-out interactions are noise, with slopes below 0."""
     rng = np.random.default_rng(2)
     items = rng.choice(50, 500, p=np.arange(50, 0, -1) / 1275)
     once = Recommender(ratings=None, random_state=0).fit(np.column_stack([np.arange(500), items]))
@@ -362,7 +362,7 @@ def test_what_is_liked_by_most_comes_first_where_nothing_else_is_known() -> None
     shares = np.bincount(items, minlength=50) / 500
     found = once.recommend([0], 49)
     others = np.delete(shares[once.items_.ids], once.items_.index([items[0]]))
-    assert found.p_take[0, :5] == pytest.approx(np.sort(others)[::-1][:5] / (1 - shares[items[0]]), rel=1e-4)
+    assert found.p_interact[0, :5] == pytest.approx(np.sort(others)[::-1][:5] / (1 - shares[items[0]]), rel=1e-4)
     for seed in range(6):
         few = np.argwhere(np.random.default_rng(seed).random((60, 12)) < 0.15)
         model = Recommender(ratings=None, random_state=0).fit(few)
@@ -379,11 +379,11 @@ def test_where_pairs_are_many_nothing_takes_time_for_each() -> None:
 def test_without_time_to_choose_it_is_popularity() -> None:
     model = Recommender(ratings=None, max_seconds=0, random_state=0).fit(by_kind(50))
     assert model.tried_["model"] == ["Popularity"]
-    assert [type(part) for part in model.exposures_] == [Popularity]
+    assert [type(part) for part in model.implicit_models_] == [Popularity]
     with pytest.raises(InvalidInputError, match="max_seconds"):
         Recommender(max_seconds=-1).fit(by_kind(50))
     given = Recommender([EASE(), ImplicitALS(2)], None, max_seconds=0, random_state=0).fit(by_kind(50))
-    assert [type(part) for part in given.exposures_] == [EASE, ImplicitALS]
+    assert [type(part) for part in given.implicit_models_] == [EASE, ImplicitALS]
 
 
 def test_an_interrupted_choice_goes_on_with_the_best_so_far(caplog: pytest.LogCaptureFixture) -> None:
@@ -397,7 +397,7 @@ def test_an_interrupted_choice_goes_on_with_the_best_so_far(caplog: pytest.LogCa
     with caplog.at_level("INFO", "cofactor"):
         model = Recommender(ratings=None, random_state=0, callback=interrupt).fit(by_kind(300))
     assert model.tried_["model"] == ["Popularity", "RP3beta", "EASE"]
-    assert len(model.exposures_) >= 1
+    assert len(model.implicit_models_) >= 1
     assert "best so far" in caplog.text
     assert any(stage.startswith("EASE, trying alpha") for stage in told)
 
@@ -409,9 +409,9 @@ def test_an_interrupted_choice_goes_on_with_the_best_so_far(caplog: pytest.LogCa
 
 
 def test_wrong_use_says_what_would_be_right() -> None:
-    model, X = fitted(), takes_of()
+    model, X = fitted(), interactions_of()
     with pytest.raises(
-        InvalidInputError, match=r"289 distinct values.*ratings=None.*exposure model such as EASE"
+        InvalidInputError, match=r"289 distinct values.*ratings=None.*implicit-feedback model such as EASE"
     ) as told:
         Recommender().fit(X[:289], np.arange(289) * 3)
     assert told.value.argument == "y"
@@ -426,7 +426,7 @@ def test_wrong_use_says_what_would_be_right() -> None:
         model.recommend([100], np.int64(-3))
     with pytest.raises(InvalidInputError, match="candidates holds no items of training: 8, 'no'"):
         model.recommend([100], candidates=[np.int64(8), "no"])
-    with pytest.raises(InvalidInputError, match="recency=3 needs the time of each take"):
+    with pytest.raises(InvalidInputError, match="recency=3 needs the time of each interaction"):
         Recommender(EASE(recency=3)).fit(*rated())
 
 

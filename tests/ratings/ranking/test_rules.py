@@ -14,7 +14,7 @@ from cofactor.ratings.reranking import Arrangement, arranged
 from cofactor.ratings.rules import Quotas
 from cofactor.ratings.similar import Vectors
 
-from .models import MODELS_UNDER_TEST, fitted, takes_of
+from .models import MODELS_UNDER_TEST, fitted, interactions_of
 from .test_recommender import fitted as fitted_recommender
 
 GROUPS = {item: "abc"[item // 7 % 3] for item in range(0, 210, 7) if item != 77}
@@ -135,7 +135,7 @@ def test_new_users_have_rules_too() -> None:
     assert (counts >= 8).all()
     assert np.array_equal(new._item_directions(), model._item_directions())
     plain = new.recommend(["new"], 30)
-    for column in ("scores", "p_take", "p_like"):
+    for column in ("scores", "p_interact", "p_like"):
         by_item = dict(zip(plain.items[0].tolist(), getattr(plain, column)[0].tolist(), strict=True))
         expected = [by_item[item] for item in found.items[0]]
         np.testing.assert_allclose(getattr(found, column)[0], expected, rtol=1e-5)
@@ -149,7 +149,7 @@ def test_new_users_have_rules_too() -> None:
 
 @lru_cache
 def factors() -> ALS:
-    X = takes_of()
+    X = interactions_of()
     return ALS(2, 0.1, random_state=0).fit(X, 1 + (X[:, 0] + X[:, 1]) % 5)
 
 
@@ -195,7 +195,7 @@ def test_rules_that_cannot_be_kept_are_refused(asked: dict[str, Any], message: s
 
 def test_the_same_lists_for_users_alone_and_among_others() -> None:
     model = Recommender([EASE(3.0), ImplicitALS(2)], OrdinalProbit(2, n_sweeps=10, burn_in=5), random_state=0)
-    X = takes_of()
+    X = interactions_of()
     model.fit(X, 1 + (X[:, 0] + X[:, 1]) % 5)
     rules = Rules(diversity=1.0, novelty=0.2, groups=GROUPS, at_most=2, at_least={"c": 1})
     together = model.recommend(n=5, rules=rules)
@@ -214,7 +214,7 @@ def test_a_user_with_nothing_left_has_an_empty_list() -> None:
 
 
 def test_with_all_items_left_out_lists_are_empty() -> None:
-    X = takes_of()
+    X = interactions_of()
     for model in (fitted("EASE"), fitted("Recommender"), factors()):
         everything, one = model.items_.ids.tolist(), {100: model.items_.ids.tolist()}
         for asked in ({"exclude": everything}, {"exclude": one}, {"rules": Rules(min_support=1000)}):
@@ -290,7 +290,7 @@ def test_a_boost_is_added_to_scores() -> None:
 
 
 def test_support_leaves_out_new_items() -> None:
-    model, X = Recommender(EASE(3.0), None, random_state=0), takes_of()
+    model, X = Recommender(EASE(3.0), None, random_state=0), interactions_of()
     model.fit(X, item_features={item: [item] for item in range(0, 210, 7)})
     new = {"film": [100]}
     assert "film" in model.recommend([100], 40, new_items=new).items
@@ -299,7 +299,7 @@ def test_support_leaves_out_new_items() -> None:
 
 @pytest.mark.parametrize("model", [ALS(2, 1.0, random_state=0), EASE(3.0)], ids=repr)
 def test_diversity_after_a_fold_in_takes_the_vectors_that_the_error_names(model: Any) -> None:
-    X = takes_of()
+    X = interactions_of()
     model.fit(X, 1 + X[:, 1] % 3) if isinstance(model, ALS) else model.fit(X)
     new = model.fold_in([("new", 0), ("new", 21)], *([[1, 3]] if isinstance(model, ALS) else []))
     with pytest.raises(InvalidInputError, match=r"give Rules the vectors=model.item_vectors\(\) of that one$"):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.columns import Column, why_takes
+from cofactor.columns import Column, why_interactions
 from cofactor.datasets.formats import read_pieces
 from cofactor.datasets.readers.pieces import Mark
 from cofactor.datasets.readers.ratings import (
@@ -113,7 +113,7 @@ def rating_batches(
 
     def choose(table: Table) -> Mapping[str, int]:
         if o.rating is None and o.drop_rating is None:
-            _refuse_takes(table)
+            _refuse_interactions(table)
         return positions_of(table, wanted, o.timestamp)
 
     for piece in read_pieces(path, as_table, choose, after):
@@ -141,14 +141,17 @@ def rating_batches(
         yield RatingBatch(users, items, values, times, kept, table, positions, piece.after)
 
 
-def _refuse_takes(table: Table) -> None:
+def _refuse_interactions(table: Table) -> None:
     """Refuse a table whose columns show what users took, and not how they liked it."""
-    why, _ = why_takes(table.names, table.first_row)
+    why, _ = why_interactions(table.names, table.first_row)
     if why:
         elsewhere = "takes are learned from in memory: give the file itself to cofactor fit, or in Python"
         named = "or, if one of the columns says how much users liked items, name it with "
         raise InvalidInputError(
             f"holds takes and no ratings, since {why}",
-            advice=(f"shards are of ratings, and {elsewhere} read_takes(file) to a Recommender; {named}", _RATING),
+            advice=(
+                f"shards are of ratings, and {elsewhere} read_interactions(file) to a Recommender; {named}",
+                _RATING,
+            ),
             place=Place(table.file),
         )

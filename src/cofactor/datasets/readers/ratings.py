@@ -122,7 +122,7 @@ def read_ratings(
     InputWarning
         If most ratings are 0, the next level is far away or rare, and neither `scale` nor `drop_rating` is given. If
         there are more than 20 distinct ratings, or more than 10 whole ones from 1 on, most of them near the lowest, as
-        of counts, without `scale` or `bins`: `read_takes` reads counts. If a number of `bins` leaves some of them
+        of counts, without `scale` or `bins`: `read_interactions` reads counts. If a number of `bins` leaves some of them
         empty. If ids differ in the blanks around them only. If the first column has no name and holds whole numbers, as
         pandas writes its index, and others are known by their places alone: they are counted after it. If the header
         calls the third column by a name that is not known, such as price, and `rating` is not given.

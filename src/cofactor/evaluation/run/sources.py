@@ -38,7 +38,7 @@ class Source:
     groups: Any = None  #: ids of instances, which say which are of one group
     times: Any = None  #: of ratings, in seconds since 1970
     features: Mapping[str, FeatureTable] = field(default_factory=dict)  #: of users and items, for models that take them
-    takes: bool = False  #: whether y are counts of takes, and there are no ratings
+    interactions: bool = False  #: whether y are counts of interactions, and there are no ratings
     known_as: str | None = None  #: name by which any process can load it
     readers: tuple[str, ...] = ()  #: modules which read it
 
@@ -109,7 +109,7 @@ def _source(name: str, given: Any) -> Source:
         times = None if given.timestamps is None else seconds_of(given.timestamps)
         features = {argument: FeatureTable.read(table, argument) for argument, table in given.features.items()}
         own = {"scale": given.scale, "times": times, "features": features, "known_as": known_as, "readers": _READERS}
-        source = Source(name, given.X, given.y, "ratings", takes=given.holds_takes, **own)
+        source = Source(name, given.X, given.y, "ratings", interactions=given.holds_interactions, **own)
     elif isinstance(given, LabelDataset):
         own = {"train_rows": given.train_rows, "groups": given.ids, "known_as": known_as, "readers": _READERS}
         source = Source(name, given.X, given.targets, "labels", **own)

@@ -379,7 +379,7 @@ class RatingDemo(Demo):
         ]
         heads = ["chance of a good rating", "test ratings", "predicted", "came true"]
         ranked = paragraph(
-            "Ranked by how likely the user is to take a film next, P(take), times how likely they are to like it then, "
+            "Ranked by how likely the user is to take a film next, P(interact), times how likely they are to like it then, "
             "P(like): to give it a rating in the upper quarter of the scale."
         )
         return [
@@ -521,7 +521,7 @@ def _advise(
     milliseconds = 1000 * (time.perf_counter() - began)
     chosen = [item for item in found.items[0].tolist() if item is not None]
     predicted = model.predict([(user, item) for item in chosen])
-    chances = np.column_stack([found.p_take[0, : len(chosen)], found.p_like[0, : len(chosen)]])
+    chances = np.column_stack([found.p_interact[0, : len(chosen)], found.p_like[0, : len(chosen)]])
     reasons = [[title(one) for one in some] for some in _liked_reasons(model, user, chosen)]
     rows = [
         Recommended(title(item), float(take), float(like), float(rating), hidden.get(item), why)
@@ -554,7 +554,7 @@ def _show(advice: Advice, report: Reporter, n: int = 10) -> None:
         why = f"\nbecause you liked {one.because[0]}" if one.because else ""
         rated = ["" if one.held_out_rating is None else f"{one.held_out_rating:g}"] if held else []
         rows.append([str(rank), title + why, take, like, *rated])
-    heads = ["", "title", "P(take)", "P(like)"]
+    heads = ["", "title", "P(interact)", "P(like)"]
     report.table([*heads, "rated"] if held else heads, rows)
 
 
@@ -592,8 +592,8 @@ def _with_alpha(trial: Trial, name: str, alpha: float, **params: Any) -> RatingM
 def _draw_list(advice: Advice, place: Path) -> Picture:
     """Draw what is recommended to a user, with both probabilities."""
     names = [one.title for one in advice.recommended]
-    takes, likes = zip(*((one.p_take, one.p_like) for one in advice.recommended), strict=True)
-    picture = plot_recommendations(names, takes, likes, title=f"User {advice.user}, recommended by Recommender")
+    interactions, likes = zip(*((one.p_interact, one.p_like) for one in advice.recommended), strict=True)
+    picture = plot_recommendations(names, interactions, likes, title=f"User {advice.user}, recommended by Recommender")
     save_figure(picture, place / "recommendations.png")
     return Picture(
         "recommendations.png",

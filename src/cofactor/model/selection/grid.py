@@ -137,7 +137,7 @@ def select_parameters(
     else:
         rules = _checked_rules(thresholds, estimator)
         measure = _label_metric(metric)
-        if measure.takes == "probabilities":
+        if measure.interactions == "probabilities":
             raise InvalidInputError(
                 "a cut of the scores does not change probabilities",
                 argument="metric",

@@ -1,4 +1,4 @@
-"""Who takes what: models of exposure, learned from clicks, plays and purchases, or from which items were rated.
+"""Who takes what: implicit-feedback models, learned from clicks, plays and purchases, or from which items were rated.
 
 `MODELS` is the registry: a new model is one file, its import here, and its name in `MODELS` and `__all__`.
 """
@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 from cofactor.lazy import Registry, exports
 
 if TYPE_CHECKING:
-    from cofactor.ratings.ranking.base import ExposureModel
+    from cofactor.ratings.ranking.base import ImplicitModel
     from cofactor.ratings.ranking.bpr import BPR
+    from cofactor.ratings.ranking.counts import as_interactions
     from cofactor.ratings.ranking.ease import EASE
     from cofactor.ratings.ranking.implicit_als import ImplicitALS
     from cofactor.ratings.ranking.logistic_mf import LogisticMF
     from cofactor.ratings.ranking.neighbours import ItemKNN, RP3beta
     from cofactor.ratings.ranking.popularity import Popularity
     from cofactor.ratings.ranking.recommender import Recommender
-    from cofactor.ratings.ranking.takes import as_takes
     from cofactor.ratings.recommendations import Recommendations
 
 #: Every model by its class name.
@@ -30,15 +30,15 @@ __all__ = [
     "BPR",
     "EASE",
     "MODELS",
-    "ExposureModel",
     "ImplicitALS",
+    "ImplicitModel",
     "ItemKNN",
     "LogisticMF",
     "Popularity",
     "RP3beta",
     "Recommendations",
     "Recommender",
-    "as_takes",
+    "as_interactions",
 ]
 
 __getattr__, __dir__ = exports(__name__, before="sklearn.base")

@@ -1,4 +1,4 @@
-"""Linear autoencoders of takes in closed form: by items, by users, or by leading singular vectors."""
+"""Linear autoencoders of interactions in closed form: by items, by users, or by leading singular vectors."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from cofactor.errors import Argument, InvalidInputError
+from cofactor.kernels.cooccurrences import co_occurrences, sums_by_lanes, sums_of_rows
 from cofactor.kernels.lanes import LANES
-from cofactor.kernels.takes import co_occurrences, sums_by_lanes, sums_of_rows
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.state import check_array
 from cofactor.problems.singular import leading_vectors
@@ -33,25 +33,27 @@ _COLUMNS = 64  # of singular vectors at a time: a row of them for each of a mill
 Weights = Mapping[str, Any]
 
 
-def closed_form(takes: Ratings, values: NDArray[np.float32], solver: str, n_factors: int) -> Callable[[float], Weights]:
+def closed_form(
+    interactions: Ratings, values: NDArray[np.float32], solver: str, n_factors: int
+) -> Callable[[float], Weights]:
     """Return what gives the weights that a penalty alpha asks for: the part that all alphas share is done once.
 
     Parameters
     ----------
     takes : Ratings
     values : ndarray of shape (n_ratings,)
-        What each take says: the entries of X.
+        What each interaction says: the entries of X.
     solver : {"primal", "dual", "low-rank"}
     n_factors : int
         Number of singular vectors, for the last.
     """
     if solver == "primal":
-        return _primal(takes, values)
-    return _dual(takes, values) if solver == "dual" else _low_rank(takes, values, n_factors)
+        return _primal(interactions, values)
+    return _dual(interactions, values) if solver == "dual" else _low_rank(interactions, values, n_factors)
 
 
-def _primal(takes: Ratings, values: NDArray[np.float32]) -> Callable[[float], Weights]:
-    r = takes
+def _primal(interactions: Ratings, values: NDArray[np.float32]) -> Callable[[float], Weights]:
+    r = interactions
     gram = _gram((r.col_indptr, r.col_indices, r.to_csr), (r.indptr, r.indices), values, len(r.items))
 
     def solve(alpha: float) -> Weights:
@@ -63,8 +65,8 @@ def _primal(takes: Ratings, values: NDArray[np.float32]) -> Callable[[float], We
     return solve
 
 
-def _dual(takes: Ratings, values: NDArray[np.float32]) -> Callable[[float], Weights]:
-    r, order = takes, np.arange(takes.n_ratings, dtype=np.int32)
+def _dual(interactions: Ratings, values: NDArray[np.float32]) -> Callable[[float], Weights]:
+    r, order = interactions, np.arange(interactions.n_ratings, dtype=np.int32)
     back = np.empty(r.n_ratings, dtype=np.int32)
     back[r.to_csr] = order
     gram = _gram((r.indptr, r.indices, back), (r.col_indptr, r.col_indices), values[r.to_csr], len(r.users))
@@ -80,8 +82,10 @@ def _dual(takes: Ratings, values: NDArray[np.float32]) -> Callable[[float], Weig
     return solve
 
 
-def _low_rank(takes: Ratings, values: NDArray[np.float32], n_factors: int) -> Callable[[float], Weights]:
-    V, squares = leading_vectors(lambda Q: _squared_times(takes, values, Q), takes.shape, n_factors, np.float32)
+def _low_rank(interactions: Ratings, values: NDArray[np.float32], n_factors: int) -> Callable[[float], Weights]:
+    V, squares = leading_vectors(
+        lambda Q: _squared_times(interactions, values, Q), interactions.shape, n_factors, np.float32
+    )
 
     def solve(alpha: float) -> Weights:
         kept = squares / (squares + alpha)
@@ -91,9 +95,9 @@ def _low_rank(takes: Ratings, values: NDArray[np.float32], n_factors: int) -> Ca
     return solve
 
 
-def _squared_times(takes: Ratings, values: NDArray[np.float32], Q: NDArray[np.float32]) -> NDArray[np.float32]:
+def _squared_times(interactions: Ratings, values: NDArray[np.float32], Q: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return XᵀX Q, a few columns at a time: X Q has a row for each user."""
-    r, out = takes, np.empty_like(Q)
+    r, out = interactions, np.empty_like(Q)
     row_cuts, column_cuts = (cut_rows(indptr, _ENTRIES_PER_BLOCK) for indptr in (r.indptr, r.col_indptr))
     by_column = values[r.to_csr]
 

@@ -1,4 +1,4 @@
-"""The contract of every exposure model: who takes what, learned from takes alone."""
+"""The contract of every implicit-feedback model: who takes what, learned from interactions alone."""
 
 from __future__ import annotations
 
@@ -24,15 +24,22 @@ from cofactor.model.progress import Monitor
 from cofactor.model.size import refuse_too_large
 from cofactor.problems.choice import soft_log
 from cofactor.ratings.best import Ranking
-from cofactor.ratings.blocks import TAKES_PER_BLOCK, each_block
+from cofactor.ratings.blocks import INTERACTIONS_PER_BLOCK, each_block
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.exclusion import Exclusion
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import check_known, warn_of_lost_times
 from cofactor.ratings.interaction_model import InteractionModel
 from cofactor.ratings.lookup import Lookup
+from cofactor.ratings.ranking.counts import (
+    INTERACTED,
+    as_interactions,
+    joined_interactions,
+    strengths,
+    warn_of_a_robot,
+    warn_of_all_again,
+)
 from cofactor.ratings.ranking.held_out import TIES, HeldOut, Trials, item_masses, popularity_prior
-from cofactor.ratings.ranking.takes import TAKEN, as_takes, joined_takes, strengths, warn_of_a_robot, warn_of_all_again
 from cofactor.ratings.recommendations import Recommendations
 from cofactor.ratings.reranking import check_rules
 from cofactor.ratings.rules import Rules
@@ -41,14 +48,14 @@ from cofactor.ratings.updates import Updates
 from cofactor.solvers.result import Callback
 from cofactor.typing import Ids, Pairs, RatingValues, SideFeatures, SparseTable
 
-__all__ = ["ExposureModel", "new_takes", "strengths_of"]
+__all__ = ["ImplicitModel", "new_interactions", "strengths_of"]
 
 #: Check of the parameter `popularity_weight`.
 POPULARITY_WEIGHT = number(low=0, high=1e6, also=["auto"])
 
 
 @fill_docs
-class ExposureModel(InteractionModel):
+class ImplicitModel(InteractionModel):
     """A model of who takes what: clicks, plays, purchases, or ratings whatever they say.
 
     Subclasses say how to learn (`_fit`), and what scores users have (`_score_range`).
@@ -58,9 +65,9 @@ class ExposureModel(InteractionModel):
     users_, items_ : IdMap
         Ids of users and items.
     ratings_ : Ratings or None
-        The takes, on the scale 0, 1 and with counts as weights; None if the model was saved without.
+        The interactions, on the scale 0, 1 and with counts as weights; None if the model was saved without.
     popularity_ : ndarray of shape (n_items,)
-        Share of the users who took each item, by which items are ranked for users who took none. A take of a weight w
+        Share of the users who took each item, by which items are ranked for users who took none. An interaction of a weight w
         below 1 counts as w, or of the largest weight where all are.
     n_trained_ : int
         Number of the users of training, of which these are shares.
@@ -71,12 +78,12 @@ class ExposureModel(InteractionModel):
     updates_ : Updates or None
         What `update` took in since the last fit; None for a model that comes from a fold-in.
     refit_due_ : bool
-        Whether a tenth of the takes came after the last fit.
+        Whether a tenth of the interactions came after the last fit.
 
     Examples
     --------
-    >>> from cofactor.ratings import EASE, ExposureModel
-    >>> isinstance(EASE(), ExposureModel)
+    >>> from cofactor.ratings import EASE, ImplicitModel
+    >>> isinstance(EASE(), ImplicitModel)
     True
     """
 
@@ -93,12 +100,12 @@ class ExposureModel(InteractionModel):
     popularity_weight_: float = learned(saved=False, default=0.0)
     level_: float = learned(saved=False, default=1.0)
 
-    #: Far below it, as a share of `level_`, a score says nothing of takes.
+    #: Far below it, as a share of `level_`, a score says nothing of interactions.
     _floor: ClassVar[float] = 0.02
 
-    _own_kind: ClassVar[str] = "take"
+    _own_kind: ClassVar[str] = "interaction"
 
-    #: To which power of the number of a user's takes it counts, beside other models.
+    #: To which power of the number of a user's interactions it counts, beside other models.
     _evidence: ClassVar[float] = 0.0
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -119,26 +126,26 @@ class ExposureModel(InteractionModel):
         """Replace what belongs to users by what the given users' takes say; nothing, where all is about items."""
 
     def _refit(self, given: FitInput, before: Self) -> None:
-        """Learn from all takes, after some came in; what was chosen in the fit stays, `before` has it."""
+        """Learn from all interactions, after some came in; what was chosen in the fit stays, `before` has it."""
         self._fit(given)
 
     def _tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
-        """Return parameters chosen by takes that are held out, if any, and `_log_takes` after a fit without these."""
+        """Return parameters chosen by interactions that are held out, if any, and `_log_interactions` after a fit without these."""
         inner = clone(self)._learn(FitInput(held_out.train))
-        return {}, inner._all_log_takes(held_out.users)
+        return {}, inner._all_log_interactions(held_out.users)
 
     @property
     def _asks_what_is_next(self) -> bool:
-        """Whether the model is about what users take next, so that it is the latest takes which are to be held out."""
+        """Whether the model is about what users take next, so that it is the latest interactions which are to be held out."""
         return False
 
-    def _log_takes(self, scores: NDArray[Any]) -> NDArray[np.float32]:
+    def _log_interactions(self, scores: NDArray[Any]) -> NDArray[np.float32]:
         """Return what is linear in the logarithm of the odds that an item is taken, given scores."""
         return soft_log(scores, self._floor, self.level_)
 
-    def _fit_bytes(self, takes: Ratings) -> int:
+    def _fit_bytes(self, interactions: Ratings) -> int:
         """Return what a fit takes at least."""
-        return 4 * sum(takes.shape) * getattr(self, "n_factors", 0)
+        return 4 * sum(interactions.shape) * getattr(self, "n_factors", 0)
 
     # ---------------------------------------------------------------- learning
 
@@ -152,13 +159,13 @@ class ExposureModel(InteractionModel):
         kind: ArrayLike | None = None,
         target: str | None = None,
     ) -> Self:
-        """Learn from takes.
+        """Learn from interactions.
 
         Parameters
         ----------
-        {takes}
+        {interactions}
         {time}
-        {take_weight}
+        {interaction_weight}
         {kind}
         {target}
 
@@ -174,9 +181,9 @@ class ExposureModel(InteractionModel):
         self._check_params()
         if isinstance(X, ShardedRatings):
             self._check_learns_in_shards()
-        takes = as_takes(X, y, times=time, sample_weight=sample_weight, kind=kind, target=target)
-        warn_of_a_robot(takes)
-        return self._learn(FitInput(takes))
+        interactions = as_interactions(X, y, times=time, sample_weight=sample_weight, kind=kind, target=target)
+        warn_of_a_robot(interactions)
+        return self._learn(FitInput(interactions))
 
     def _learn(self, given: FitInput, listener: Callback | None = None) -> Self:
         """Learn from checked takes, wholly or not at all."""
@@ -190,13 +197,16 @@ class ExposureModel(InteractionModel):
         listener = listener or getattr(self, "callback", None)
         return Monitor(listener, bool(getattr(self, "verbose", 0)), type(self).__name__)
 
-    def _set_interactions(self, takes: Ratings, updates: Updates | None) -> None:
+    def _set_interactions(self, interactions: Ratings, updates: Updates | None) -> None:
         """Set what takes say before anything is learned."""
-        refuse_too_large(self, self._fit_bytes(takes), takes.n_ratings)
-        self.users_, self.items_, self.scale_ = takes.users, takes.items, TAKEN
-        self.ratings_, self.updates_ = takes, updates
-        self.popularity_, self.n_trained_ = item_masses(takes) / max(len(takes.users), 1), len(takes.users)
-        self.counted_ = takes.weights is not None
+        refuse_too_large(self, self._fit_bytes(interactions), interactions.n_ratings)
+        self.users_, self.items_, self.scale_ = interactions.users, interactions.items, INTERACTED
+        self.ratings_, self.updates_ = interactions, updates
+        self.popularity_, self.n_trained_ = (
+            item_masses(interactions) / max(len(interactions.users), 1),
+            len(interactions.users),
+        )
+        self.counted_ = interactions.weights is not None
 
     # ---------------------------------------------------------------- scores
 
@@ -234,15 +244,15 @@ class ExposureModel(InteractionModel):
 
     def _height(self) -> int:
         """Return for how many users the scores of all items are computed at a time."""
-        return max(1, TAKES_PER_BLOCK // max(len(self.items_), 1))
+        return max(1, INTERACTIONS_PER_BLOCK // max(len(self.items_), 1))
 
     def _all_scores(self, users: NDArray[Any], first: int, last: int, dtype: DTypeLike = np.float64) -> NDArray[Any]:
         """Return scores of some items for users by index, -1 for an unknown one; popularity for whom took nothing.
 
         In single precision popularity breaks no ties.
         """
-        takes = self._require_ratings(())
-        warm = (users >= 0) & (takes.user_counts[users] > 0)
+        interactions = self._require_ratings(())
+        warm = (users >= 0) & (interactions.user_counts[users] > 0)
         found = self._score_range(users[warm], first, last)
         if self.popularity_weight_:
             prior = popularity_prior(self.popularity_ * self.n_trained_)[first:last]
@@ -254,20 +264,20 @@ class ExposureModel(InteractionModel):
         table[warm] = found
         return table
 
-    def _all_log_takes(self, users: NDArray[Any]) -> NDArray[np.float32]:
-        """Return `_log_takes` of the scores of all items for some users, by index."""
+    def _all_log_interactions(self, users: NDArray[Any]) -> NDArray[np.float32]:
+        """Return `_log_interactions` of the scores of all items for some users, by index."""
         return self._for_all_items(users, self._log_table)
 
     def _log_table(self, users: NDArray[Any]) -> NDArray[np.float32]:
-        """Return `_log_takes` of the scores of all items for as few users as share a block."""
-        return self._log_takes(self._all_scores(users, 0, len(self.items_), np.float32))
+        """Return `_log_interactions` of the scores of all items for as few users as share a block."""
+        return self._log_interactions(self._all_scores(users, 0, len(self.items_), np.float32))
 
     def _scores_in_levels(self, users: NDArray[Any]) -> NDArray[np.float32]:
         """Return scores of all items, without what popularity adds, as multiples of `level_`."""
         return self._for_all_items(users, lambda some: self._score_range(some, 0, len(self.items_)) / self.level_)
 
     def _chosen(self, given: FitInput, seed: int, *names: str) -> dict[str, Any]:
-        """Return numbers for some parameters, those for "auto" chosen by takes that are held out.
+        """Return numbers for some parameters, those for "auto" chosen by interactions that are held out.
 
         The weight of popularity is always one of them.
         """
@@ -305,7 +315,7 @@ class ExposureModel(InteractionModel):
 
     def _log_block(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         """Return what is linear in the logarithm of the odds that items are taken."""
-        return self._log_takes(self._block(users, items))
+        return self._log_interactions(self._block(users, items))
 
     def _support(self, otherwise: tuple[str | Argument, ...] = ()) -> tuple[NDArray[np.float64], int]:
         """See `InteractionModel`; a fold-in knows it too."""
@@ -337,7 +347,7 @@ class ExposureModel(InteractionModel):
         candidates : array-like or iterable, optional
             Ids of the items to choose from; by default all.
         rules : Rules, optional
-            What lists must be like: supported by takes, diverse, novel, with quotas of groups. See `Rules`.
+            What lists must be like: supported by interactions, diverse, novel, with quotas of groups. See `Rules`.
         new_items : mapping, frame, or tuple, optional
             Refused: a `Recommender` knows new items by their features.
 
@@ -359,7 +369,7 @@ class ExposureModel(InteractionModel):
         self._require_ratings(())
         rows = Lookup(self.users_, self.items_).asked(users)
         block = self._log_block if rules is not None and rules.weighs else self._block
-        ranking = Ranking(block, TAKES_PER_BLOCK, n_items=len(self.items_))
+        ranking = Ranking(block, INTERACTIONS_PER_BLOCK, n_items=len(self.items_))
         limits: dict[str, Any] = {"exclude": exclude, "candidates": candidates, "rules": rules}
         with library_limit(1, "blas"):
             return self._catalog().best_lists(ranking, rows, int(n), exclude_seen=exclude_seen, **limits)
@@ -369,7 +379,7 @@ class ExposureModel(InteractionModel):
         first, last = int(items.min()), int(items.max()) + 1
         return self._all_scores(np.array([user]), first, last)[0, items - first]
 
-    # ---------------------------------------------------------------- new users, new takes
+    # ---------------------------------------------------------------- new users, new interactions
 
     def fold_in(
         self,
@@ -385,29 +395,29 @@ class ExposureModel(InteractionModel):
 
         Parameters
         ----------
-        {takes}
+        {interactions}
             Items that were not in training say nothing and are left out; a user who took no others is recommended what
             is popular. Where no item at all is known, ids are likely to be wrong, and an error says so. To a model that
             was fitted without counts (`counted_`) counts say nothing: each item is taken once, as in its fit.
         {time}
-        {take_weight}
+        {interaction_weight}
         {kind}
         {known}
 
         Returns
         -------
-        ExposureModel
+        ImplicitModel
             Of the same class, with the same methods, knowing the users given here only.
         """
         check_is_fitted(self)
-        return self._folded_in(new_takes(self, X, y, time, sample_weight, known, kind))
+        return self._folded_in(new_interactions(self, X, y, time, sample_weight, known, kind))
 
-    def _folded_in(self, takes: Ratings) -> Self:
+    def _folded_in(self, interactions: Ratings) -> Self:
         """Return a copy that knows the given users instead of those of training."""
         new = copy.copy(self)
-        new.users_, new.ratings_, new.updates_ = takes.users, takes, None
+        new.users_, new.ratings_, new.updates_ = interactions.users, interactions, None
         with library_limit(1, "blas"):
-            new._fold_in(FitInput(takes))
+            new._fold_in(FitInput(interactions))
         return new
 
     def update(
@@ -420,17 +430,17 @@ class ExposureModel(InteractionModel):
         kind: ArrayLike | None = None,
         again: bool = False,
     ) -> Self:
-        """Take new takes, and with them new users and items, into the model, as after another day.
+        """Take new interactions, and with them new users and items, into the model, as after another day.
 
         Counts of a pair that was there before add up. What was chosen in the fit, such as the weight of a penalty,
-        stays. Models in closed form are then what a fit to all takes with these choices would give, to the bit; those
+        stays. Models in closed form are then what a fit to all interactions with these choices would give, to the bit; those
         with factors go on from where they stood.
 
         Parameters
         ----------
-        {takes}
+        {interactions}
         {time}
-        {take_weight}
+        {interaction_weight}
         {kind}
         {again}
 
@@ -442,15 +452,15 @@ class ExposureModel(InteractionModel):
         check_is_fitted(self)
         known, earlier = self._fitted_on()
         kinds: dict[str, Any] = {"kind": kind, "kind_weights": self.kind_weights_}
-        new = as_takes(X, y, times=time, sample_weight=sample_weight, **kinds)
+        new = as_interactions(X, y, times=time, sample_weight=sample_weight, **kinds)
         if self._came_before(new, None, again):
             return self
-        both, updates = joined_takes(earlier, new), known.after(new, earlier)
+        both, updates = joined_interactions(earlier, new), known.after(new, earlier)
         before = copy.copy(self)
         with committed(self, keep=learned_names(self)) as grown, self._monitor() as monitor:
             grown._set_interactions(both, updates)
             grown._refit(FitInput(both, monitor=monitor), before)
-        warn_of_lost_times(earlier, new, those="takes")
+        warn_of_lost_times(earlier, new, those="interactions")
         if not again:
             warn_of_all_again(earlier, new)
         return self
@@ -459,12 +469,12 @@ class ExposureModel(InteractionModel):
 
     def _check_learned(self) -> None:
         """Refuse what was read from a file if it does not fit together: kernels do not check indices."""
-        if not isinstance(self.scale_, np.ndarray) or not np.array_equal(self.scale_, TAKEN):
-            raise InvalidInputError("the scale of takes must be 0, 1")
+        if not isinstance(self.scale_, np.ndarray) or not np.array_equal(self.scale_, INTERACTED):
+            raise InvalidInputError("the scale of interactions must be 0, 1")
         super()._check_learned()
 
 
-def new_takes(
+def new_interactions(
     model: Any,
     X: Any,
     y: Any = None,
@@ -473,19 +483,19 @@ def new_takes(
     known: str = "error",
     kind: Any = None,
 ) -> Ratings:
-    """Return the takes of users to fold in, of the items of a model; with counts only where its fit had some."""
+    """Return the interactions of users to fold in, of the items of a model; with counts only where its fit had some."""
     check_known(X, known)
     if sparse.issparse(X):
         Lookup(model.users_, model.items_).check_columns(X)
     how: dict[str, Any] = {"items": model.items_, "unknown_items": "drop"}
     how |= {"kind": kind, "kind_weights": model.kind_weights_}
-    new = as_takes(X, y, times=time, sample_weight=sample_weight, **how)
-    takes = new if sparse.issparse(X) else model._resolve_known(new, known, "users", joined_takes)
-    return takes if model.counted_ or sample_weight is not None else replace(takes, weights=None)
+    new = as_interactions(X, y, times=time, sample_weight=sample_weight, **how)
+    interactions = new if sparse.issparse(X) else model._resolve_known(new, known, "users", joined_interactions)
+    return interactions if model.counted_ or sample_weight is not None else replace(interactions, weights=None)
 
 
 def strengths_of(
-    model: ExposureModel, takes: Ratings, entries: NDArray[np.int64] | slice = slice(None)
+    model: ImplicitModel, interactions: Ratings, entries: NDArray[np.int64] | slice = slice(None)
 ) -> NDArray[np.float32]:
-    """Return how much each take, or each of some takes, says to a model."""
-    return strengths(takes, model.counts, entries).astype(np.float32)
+    """Return how much each interaction, or each of some takes, says to a model."""
+    return strengths(interactions, model.counts, entries).astype(np.float32)

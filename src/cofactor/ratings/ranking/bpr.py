@@ -16,7 +16,7 @@ from cofactor.model.estimator import learned, param
 from cofactor.model.progress import Monitor
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.base import strengths_of
-from cofactor.ratings.ranking.factors import FactorExposure
+from cofactor.ratings.ranking.factors import ImplicitFactorModel
 from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
 
 __all__ = ["BPR"]
@@ -25,7 +25,7 @@ __all__ = ["BPR"]
 _FIRST, _STEP = 0.03, 2.0
 
 
-class BPR(FactorExposure):
+class BPR(ImplicitFactorModel):
     r"""Factors by which what a user took stands above what they did not.
 
     .. math::
@@ -44,7 +44,7 @@ class BPR(FactorExposure):
     n_factors : int, default=64
         Number d of factors.
     alpha : float or "auto", default="auto"
-        Weight of the penalty, at least 0 and at most 1. "auto" holds out a tenth of the takes of each user, and halves
+        Weight of the penalty, at least 0 and at most 1. "auto" holds out a tenth of the interactions of each user, and halves
         or doubles alpha from .03 on while these come to stand higher in lists, by the mean of 1 / log2(1 + rank), after
         half as many steps of twice the length.
     learning_rate : float, default=0.1
@@ -68,7 +68,7 @@ class BPR(FactorExposure):
     n_iter_ : int
         Number of passes.
     users_, items_, ratings_, popularity_, updates_
-        See `ExposureModel`.
+        See `ImplicitModel`.
 
     Notes
     -----
@@ -114,12 +114,12 @@ class BPR(FactorExposure):
     seed_: int = learned()
 
     def _fit(self, given: FitInput) -> None:
-        takes, generator, alpha = given.ratings, make_generator(self.random_state), self.alpha
+        interactions, generator, alpha = given.ratings, make_generator(self.random_state), self.alpha
         self.seed_ = int(generator.integers(2**31))
         if isinstance(alpha, str):
-            alpha = self._tune(HeldOut.of(takes, self.seed_), given.monitor)[0]["alpha"]
+            alpha = self._tune(HeldOut.of(interactions, self.seed_), given.monitor)[0]["alpha"]
         self.alpha_ = float(alpha)
-        U, V, _ = self._start(takes, self._rank(takes), generator)
+        U, V, _ = self._start(interactions, self._rank(interactions), generator)
         self._solve(given, U, V, self._log_counts, self.max_iter)
 
     def _tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
@@ -129,7 +129,7 @@ class BPR(FactorExposure):
 
         def learn(alpha: float) -> NDArray[np.float32]:
             inner = clone(self).set_params(alpha=alpha, callback=None, verbose=0, **passes)
-            return inner._learn(FitInput(held_out.train))._all_log_takes(held_out.users)
+            return inner._learn(FitInput(held_out.train))._all_log_interactions(held_out.users)
 
         trials = Trials(held_out, learn, monitor)
         if isinstance(self.alpha, str) and len(held_out.users):
@@ -144,8 +144,14 @@ class BPR(FactorExposure):
         return np.asarray(np.log(np.maximum(self._support()[0], 0.5)), dtype=np.float32)
 
     def _solve(self, given: FitInput, U: NDArray[Any], V: NDArray[Any], c: NDArray[Any], max_iter: int) -> None:
-        takes, own = given.ratings, c - self._log_counts
-        pattern = takes.row_of_entry, takes.indptr, takes.indices, strengths_of(self, takes), takes.indices
+        interactions, own = given.ratings, c - self._log_counts
+        pattern = (
+            interactions.row_of_entry,
+            interactions.indptr,
+            interactions.indices,
+            strengths_of(self, interactions),
+            interactions.indices,
+        )
         for k in range(max_iter):
             loss = self._pass(pattern, k, max_iter, (U, V, own), True)
             given.monitor.note("", k + 1, max_iter, loss)
@@ -170,22 +176,22 @@ class BPR(FactorExposure):
 
     def _fold_in(self, given: FitInput) -> None:
         """Take steps for each user alone, with the same random numbers: no row depends on who else is new."""
-        takes = given.ratings
-        U = np.zeros((len(takes.users), self.V_.shape[1]), dtype=np.float32)
-        weights, first = strengths_of(self, takes), np.zeros_like(takes.row_of_entry)
+        interactions = given.ratings
+        U = np.zeros((len(interactions.users), self.V_.shape[1]), dtype=np.float32)
+        weights, first = strengths_of(self, interactions), np.zeros_like(interactions.row_of_entry)
         others = np.repeat(np.arange(len(self.V_), dtype=np.int32), self._support()[0].astype(np.int64))
         c = self.item_bias_ - self._log_counts
 
         def user(i: int) -> None:
-            own = slice(takes.indptr[i], takes.indptr[i + 1])
+            own = slice(interactions.indptr[i], interactions.indptr[i + 1])
             n = own.stop - own.start
-            pattern = first[:n], np.array([0, n]), takes.indices[own], weights[own], others
+            pattern = first[:n], np.array([0, n]), interactions.indices[own], weights[own], others
             for k in range(self.max_iter):
                 self._pass(pattern, k, self.max_iter, (U[i : i + 1], self.V_, c), False)
 
         parallel_for(user, len(U))
         self.U_ = U
 
-    def _log_takes(self, scores: NDArray[Any]) -> NDArray[np.float32]:
+    def _log_interactions(self, scores: NDArray[Any]) -> NDArray[np.float32]:
         """Return the scores: differences of them are logarithmic odds already."""
         return np.asarray(scores, dtype=np.float32)

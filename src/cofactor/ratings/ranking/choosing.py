@@ -1,4 +1,4 @@
-"""The search for the items with the highest P(take) × P(like), which looks only at items that can be among them."""
+"""The search for the items with the highest P(interact) × P(like), which looks only at items that can be among them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cofactor.kernels.threads import thread_limit
 from cofactor.limits import CELLS
 from cofactor.problems.choice import log_shares
 from cofactor.ratings.best import highest, ids_of
-from cofactor.ratings.blocks import TAKES_PER_BLOCK, each_block
+from cofactor.ratings.blocks import INTERACTIONS_PER_BLOCK, each_block
 from cofactor.ratings.catalog import Catalog
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.exclusion import Exclusion
@@ -72,17 +72,17 @@ class RecommendOptions:
     def check(self, knows_ratings: bool) -> None:
         """Refuse what cannot be had."""
         check_number("n", self.n, low=1, whole=True)
-        check_choice("rank_by", self.rank_by, ("auto", "like", "take", "gain", "rating"))
+        check_choice("rank_by", self.rank_by, ("auto", "like", "interaction", "gain", "rating"))
         check_flag("exclude_seen", self.exclude_seen)
         check_rules(self.rules)
         if knows_ratings:
             return
         for name, value in (("rank_by", self.rank_by), ("at_least", self.at_least), ("time", self.time)):
-            if value not in (None, "auto", "take"):
+            if value not in (None, "auto", "interaction"):
                 raise InvalidInputError(
                     (Argument(name, value), " needs a rating model, and there is none"),
                     argument=name,
-                    advice="fit to ratings, not to takes alone",
+                    advice="fit to ratings, not to interactions alone",
                 )
 
 
@@ -127,7 +127,7 @@ def recommended(offer: Offer, users: Any, options: RecommendOptions) -> Recommen
             open_[own.rows(here)] = -np.inf
             if len(bonus):
                 open_ += bonus.astype(np.float32)
-            by_share = gain is None or options.rank_by == "take"
+            by_share = gain is None or options.rank_by == "interaction"
             found, total = _best(open_, n, None if by_share else _gains_of(offer, timed_users[asked[lo:hi]], gain))
             there = np.nonzero(found >= 0)
             log_shares_found = log_share[there[0], found[there]].astype(np.float64)
@@ -137,7 +137,7 @@ def recommended(offer: Offer, users: Any, options: RecommendOptions) -> Recommen
             shares[lo:hi][there] = np.exp(log_shares_found)
             likes[lo:hi][there] = np.exp(total[there] - log_shares_found)
 
-        each_block(block, len(asked), max(1, TAKES_PER_BLOCK // max(m, 1)))
+        each_block(block, len(asked), max(1, INTERACTIONS_PER_BLOCK // max(m, 1)))
         return best, scores, shares, likes
 
     if options.rules is None:
@@ -146,7 +146,7 @@ def recommended(offer: Offer, users: Any, options: RecommendOptions) -> Recommen
         best, scores, shares, likes = (_widened(array, options.n, value) for array, value in whole)
     else:
         best, scores, shares, likes = arranged(search, arrangement, k, m, options.n)
-    if gain is not None and options.rank_by in ("take", "gain"):
+    if gain is not None and options.rank_by in ("interaction", "gain"):
         there = np.nonzero(best >= 0)
         p = offer.probabilities(timed_users[there[0]], best[there].astype(np.int32))
         likes[there] = expected(p, gain.liked)

@@ -20,7 +20,7 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.autoencoders import Weights, check_weights, closed_form, weighed_table
 from cofactor.ratings.ranking.base import POPULARITY_WEIGHT, strengths_of
 from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
-from cofactor.ratings.ranking.linear import LinearExposure, Rows
+from cofactor.ratings.ranking.linear import ImplicitLinearModel, Rows
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
@@ -41,8 +41,8 @@ _FAST = 1500
 _LEAST = 0.1  # what the oldest takes say, with `recency`
 
 
-class EASE(LinearExposure):
-    r"""Each item regressed on all others: the best simple model of takes, without a single step of iteration.
+class EASE(ImplicitLinearModel):
+    r"""Each item regressed on all others: the best simple model of interactions, without a single step of iteration.
 
     .. math::
 
@@ -56,7 +56,7 @@ class EASE(LinearExposure):
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Weight of the penalty, above 0. "auto" holds out a tenth of the takes of each user and doubles or halves alpha
+        Weight of the penalty, above 0. "auto" holds out a tenth of the interactions of each user and doubles or halves alpha
         from 400 on while these come to stand higher in lists, by the mean of 1 / log2(1 + rank): see the notes. Before
         an inverse of more than 1,500 rows it looks at the 1,500 items that most took.
     solver : {"auto", "primal", "dual", "low-rank"}, default="auto"
@@ -66,7 +66,7 @@ class EASE(LinearExposure):
         Number of singular vectors, for "low-rank". "auto" doubles it from 64 to 512 while what is held out comes to
         stand higher in lists. See the notes.
     recency : float, optional
-        Number of takes after which a take says less by the factor e, at least .1, the newest saying 1; needs times.
+        Number of interactions after which an interaction says less by the factor e, at least .1, the newest saying 1; needs times.
         Only what is known of users is weighed, not what is learned of items. It is for what comes next: what is held
         out for "auto", and in a `Recommender`, is then the latest fifth of each user, not a random one. nDCG@10 of what
         was liked in the last fifth of each user of MovieLens 100K was .178, and .209 with ``recency=10``; of a
@@ -88,7 +88,7 @@ class EASE(LinearExposure):
         W; or K, X (as B) and the leverages :math:`1 - \alpha P_{jj}` of items; or V, the kept shares of its columns,
         and leverages.
     users_, items_, ratings_, popularity_, updates_
-        See `ExposureModel`.
+        See `ImplicitModel`.
 
     Notes
     -----
@@ -109,7 +109,7 @@ class EASE(LinearExposure):
     ============  ====  ==========  ====
 
     With 64, 128, 256 and 512 singular vectors instead of inverses, alpha being chosen for each, nDCG@10 was as below
-    (another split, lists of 5,000 users): real takes bear as many vectors as there are, those of three or twenty
+    (another split, lists of 5,000 users): real interactions bear as many vectors as there are, those of three or twenty
     tastes do not.
 
     ==================  =====  =====  =====  =====  ======
@@ -159,13 +159,13 @@ class EASE(LinearExposure):
     def _asks_what_is_next(self) -> bool:
         return self.recency is not None
 
-    def _fit_bytes(self, takes: Ratings) -> int:
-        n, m = takes.shape
-        way = self._way(takes)
+    def _fit_bytes(self, interactions: Ratings) -> int:
+        n, m = interactions.shape
+        way = self._way(interactions)
         return 8 * m * min(self._most_factors, n, m) if way == "low-rank" else 12 * (m if way == "primal" else n) ** 2
 
-    def _way(self, takes: Ratings) -> str:
-        n, m = takes.shape
+    def _way(self, interactions: Ratings) -> str:
+        n, m = interactions.shape
         if self.solver != "auto":
             return self.solver
         return "low-rank" if min(n, m) > _EXACT else "primal" if m <= min(2 * n, _EXACT) else "dual"
@@ -180,10 +180,10 @@ class EASE(LinearExposure):
         chosen = self._chosen(given, int(make_generator(self.random_state).integers(2**31)), *names)
         self._solve(given.ratings, float(chosen["alpha"]), chosen.get("n_factors", 0))
 
-    def _solve(self, takes: Ratings, alpha: float, n_factors: int) -> None:
-        self.alpha_, self.solver_ = alpha, self._way(takes)
+    def _solve(self, interactions: Ratings, alpha: float, n_factors: int) -> None:
+        self.alpha_, self.solver_ = alpha, self._way(interactions)
         with library_limit(1, "blas"):
-            self.weights_ = closed_form(takes, strengths_of(self, takes), self.solver_, n_factors)(alpha)
+            self.weights_ = closed_form(interactions, strengths_of(self, interactions), self.solver_, n_factors)(alpha)
 
     def _refit(self, given: FitInput, before: Self) -> None:
         self._check_times(given.ratings)
@@ -191,14 +191,14 @@ class EASE(LinearExposure):
         self._solve(given.ratings, before.alpha_, self._most_factors if V is None else V.shape[1])
 
     def _tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
-        inner, takes = clone(self), held_out.train
-        inner._check_times(takes)
-        inner._set_interactions(takes, None)
+        inner, interactions = clone(self), held_out.train
+        inner._check_times(interactions)
+        inner._set_interactions(interactions, None)
 
         def tried(way: str, first: float, searches: bool, n_factors: int = self._most_factors) -> Trials:
             """Try the first alpha, and go on from there if it is to be chosen."""
             with library_limit(1, "blas"):
-                solve = closed_form(takes, strengths_of(self, takes), way, n_factors)
+                solve = closed_form(interactions, strengths_of(self, interactions), way, n_factors)
 
             def learn(alpha: float, **_: int) -> NDArray[np.float32]:
                 with library_limit(1, "blas"):
@@ -216,7 +216,7 @@ class EASE(LinearExposure):
             return trials
 
         searches = isinstance(self.alpha, str) and len(held_out.users) > 0
-        way, first = self._way(takes), _FIRST if isinstance(self.alpha, str) else float(self.alpha)
+        way, first = self._way(interactions), _FIRST if isinstance(self.alpha, str) else float(self.alpha)
         if way == "low-rank" and isinstance(self.n_factors, str) and len(held_out.users):
             best = tried(way, first, searches, _RANKS[0])
             for n_factors in _RANKS[1:]:
@@ -224,18 +224,22 @@ class EASE(LinearExposure):
                 if more.highest <= best.highest:
                     break
                 best = more
-        elif searches and way != "low-rank" and len(takes.items if way == "primal" else takes.users) > _FAST:
+        elif (
+            searches
+            and way != "low-rank"
+            and len(interactions.items if way == "primal" else interactions.users) > _FAST
+        ):
             few = clone(self).set_params(solver="primal", popularity_weight=0.0)
-            alpha = few._tune(held_out.of_most_taken(_FAST), monitor)[0]["alpha"]
+            alpha = few._tune(held_out.of_most_popular(_FAST), monitor)[0]["alpha"]
             best = tried(way, alpha, searches=False)
         else:
             best = tried(way, first, searches)
         return self._with_popularity(held_out, best)
 
-    def _check_times(self, takes: Ratings) -> None:
-        if self.recency is not None and takes.times is None:
+    def _check_times(self, interactions: Ratings) -> None:
+        if self.recency is not None and interactions.times is None:
             raise InvalidInputError(
-                (Argument("recency", self.recency), " needs the time of each take"),
+                (Argument("recency", self.recency), " needs the time of each interaction"),
                 argument="time",
                 advice=("give times, or leave ", Argument("recency"), " out"),
             )
@@ -245,10 +249,10 @@ class EASE(LinearExposure):
 
     def _interaction_rows(self, users: NDArray[Any]) -> Rows:
         indptr, items, values = super()._interaction_rows(users)
-        takes = self._require_ratings(())
-        if self.recency is not None and takes.times is not None:
-            _, entries = entries_of_rows(takes.indptr, users)
-            values = values * _recent(indptr, takes.times[entries], self.recency)
+        interactions = self._require_ratings(())
+        if self.recency is not None and interactions.times is not None:
+            _, entries = entries_of_rows(interactions.indptr, users)
+            values = values * _recent(indptr, interactions.times[entries], self.recency)
         return indptr, items, values
 
     def _weighted_sums(self, rows: Rows, first: int, last: int) -> NDArray[Any]:
@@ -261,7 +265,7 @@ class EASE(LinearExposure):
 
 
 def _recent(indptr: NDArray[np.int64], times: NDArray[np.float64], decay: float) -> NDArray[np.float32]:
-    """Return what each take says, by how many of its user's are newer.
+    """Return what each interaction says, by how many of its user's are newer.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What exposure models with a row of factors for each user share."""
+"""What implicit-feedback models with a row of factors for each user share."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.interaction_model import Factored
 from cofactor.ratings.merging import RowMerge
-from cofactor.ratings.ranking.base import ExposureModel, strengths_of
+from cofactor.ratings.ranking.base import ImplicitModel, strengths_of
 from cofactor.ratings.similar import covariance, directions
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
-__all__ = ["FactorExposure", "own_takes"]
+__all__ = ["ImplicitFactorModel", "own_interactions"]
 
 
-def own_takes(model: ExposureModel, user: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return what a user took, by index, and how much each take says."""
-    takes = model._require_ratings(())
-    own = slice(takes.indptr[user], takes.indptr[user + 1])
-    return takes.indices[own], strengths_of(model, takes, own).astype(np.float64)
+def own_interactions(model: ImplicitModel, user: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return what a user took, by index, and how much each interaction says."""
+    interactions = model._require_ratings(())
+    own = slice(interactions.indptr[user], interactions.indptr[user + 1])
+    return interactions.indices[own], strengths_of(model, interactions, own).astype(np.float64)
 
 
-class FactorExposure(Factored, ExposureModel):
-    r"""An exposure model whose score is :math:`U_i \cdot V_j + c_j`, so that new users are rows solved for.
+class ImplicitFactorModel(Factored, ImplicitModel):
+    r"""An implicit-feedback model whose score is :math:`U_i \cdot V_j + c_j`, so that new users are rows solved for.
 
     Attributes
     ----------
@@ -52,12 +52,12 @@ class FactorExposure(Factored, ExposureModel):
     item_bias_: NDArray[np.float32] = learned("items", dtype=np.float32)
     user_covariance_: NDArray[np.float64] = learned("d d", dtype=np.float64)
 
-    def _rank(self, takes: Ratings) -> int:
-        """Return the number of factors for such takes."""
+    def _rank(self, interactions: Ratings) -> int:
+        """Return the number of factors for such interactions."""
         return int(self.n_factors)
 
-    def _fit_bytes(self, takes: Ratings) -> int:
-        return 4 * sum(takes.shape) * self._rank(takes)
+    def _fit_bytes(self, interactions: Ratings) -> int:
+        return 4 * sum(interactions.shape) * self._rank(interactions)
 
     @abstractmethod
     def _solve(self, given: FitInput, U: NDArray[Any], V: NDArray[Any], c: NDArray[Any], max_iter: int) -> None:
@@ -77,17 +77,17 @@ class FactorExposure(Factored, ExposureModel):
 
     def _refit(self, given: FitInput, before: Self) -> None:
         """Go on from where the rows stood, new ones from zero; half as many rounds as a fit has do."""
-        takes = given.ratings
+        interactions = given.ratings
         none = np.zeros(0, np.int32)
-        users = RowMerge("user", takes.users, takes.users.index(before.users_.ids), none)
-        items = RowMerge("item", takes.items, takes.items.index(before.items_.ids), none)
+        users = RowMerge("user", interactions.users, interactions.users.index(before.users_.ids), none)
+        items = RowMerge("item", interactions.items, interactions.items.index(before.items_.ids), none)
         U = users.rows(before.U_, before.U_[:0])
         V, c = (items.rows(rows, rows[:0]) for rows in (before.V_, before.item_bias_))
         self._solve(given, U, V, c, max(1, self.max_iter // 2))
 
-    def _start(self, takes: Ratings, n_factors: int, generator: np.random.Generator) -> tuple[Any, Any, Any]:
+    def _start(self, interactions: Ratings, n_factors: int, generator: np.random.Generator) -> tuple[Any, Any, Any]:
         """Return random factors, and no biases."""
-        n, m = takes.shape
+        n, m = interactions.shape
         scale = np.float32(0.1 / np.sqrt(n_factors))
         U, V = (scale * generator.standard_normal((k, n_factors), dtype=np.float32) for k in (n, m))
         return U, V, np.zeros(m, dtype=np.float32)

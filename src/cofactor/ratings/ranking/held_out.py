@@ -1,4 +1,4 @@
-"""Takes held out from each user, by which penalties are chosen and shares are calibrated."""
+"""Interactions held out from each user, by which penalties are chosen and shares are calibrated."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TIES = 1e-9
 #: Those that are tried.
 _WEIGHTS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 
-#: Users who are looked at if there are so many: of a shop's, each has one or two takes held out.
+#: Users who are looked at if there are so many: of a shop's, each has one or two interactions held out.
 _USERS = 1_000
 
 #: Users times items up to which all users are looked at, and likelihoods computed: 16 MB for each model. On MovieLens
@@ -52,12 +52,12 @@ _BEND = 1.0  # standard deviation beforehand of how much a slope changes at the 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """A part of the takes of users, a random tenth or the latest fifth, apart from all other takes.
+    """A part of the interactions of users, a random tenth or the latest fifth, apart from all other interactions.
 
     Attributes
     ----------
     train : Ratings
-        The other takes: of users who are looked at nine tenths, or four fifths, of others all.
+        The other interactions: of users who are looked at nine tenths, or four fifths, of others all.
     users : ndarray of int
         Indices of the users looked at.
     seen : ndarray of shape (len(users), n_items), bool
@@ -75,50 +75,52 @@ class HeldOut:
     latest: bool
 
     @classmethod
-    def of(cls, takes: Ratings, seed: int, latest: bool = False, share: float = _SHARE) -> Self:
-        """Hold out a part of the takes of users with two or more, or of as many such users as will do.
+    def of(cls, interactions: Ratings, seed: int, latest: bool = False, share: float = _SHARE) -> Self:
+        """Hold out a part of the interactions of users with two or more, or of as many such users as will do.
 
-        A tenth of a user's takes is rounded up or down by chance, so that most users with few takes lose none, and are
+        A tenth of a user's interactions is rounded up or down by chance, so that most users with few interactions lose none, and are
         not looked at then. Of the latest, which needs times, it is a fifth, and one at least; ties of time are broken
-        at random. Of takes with weights below 1 so much fewer are held out.
+        at random. Of interactions with weights below 1 so much fewer are held out.
         """
         generator = np.random.default_rng(seed)
-        counts, m = takes.user_counts, len(takes.items)
-        weights = None if takes.weights is None else _shares(takes.weights)
-        latest = latest and takes.times is not None
+        counts, m = interactions.user_counts, len(interactions.items)
+        weights = None if interactions.weights is None else _shares(interactions.weights)
+        latest = latest and interactions.times is not None
         if latest:
             n_out = np.clip(np.round(_LATEST * counts), 1, None)
         else:
-            whole = counts if weights is None else np.bincount(takes.row_of_entry, weights, minlength=len(counts))
+            whole = (
+                counts if weights is None else np.bincount(interactions.row_of_entry, weights, minlength=len(counts))
+            )
             n_out = np.floor(share * whole + generator.random(len(counts)))
         n_out = np.minimum(n_out, counts - 1).astype(np.int64)
         able = np.flatnonzero(n_out > 0)
         most = max(_CELLS // max(m, 1), min(_USERS, max(1, _MOST // max(m, 1))))
         users = able if len(able) <= most else np.sort(generator.permutation(able)[:most])
         n_out = n_out[users]
-        firsts, entries = entries_of_rows(takes.indptr, users)
+        firsts, entries = entries_of_rows(interactions.indptr, users)
         owner = np.repeat(np.arange(len(users)), np.diff(firsts))
-        chance = generator.random(takes.n_ratings)[entries]
+        chance = generator.random(interactions.n_ratings)[entries]
         if weights is not None and not latest:  # the first to happen, of events at these rates
             with np.errstate(divide="ignore"):
                 chance = -np.log1p(-chance) / weights[entries]
         keys: list[NDArray[Any]] = [chance, owner]
         if latest:
-            keys.insert(1, -cast(Any, takes.times)[entries])
+            keys.insert(1, -cast(Any, interactions.times)[entries])
         order = np.lexsort(keys)
         rank = np.empty(len(entries), dtype=np.int64)
         rank[order] = np.arange(len(entries)) - firsts[owner]
         chosen = entries[rank < n_out[owner]]
-        out = np.zeros(takes.n_ratings, dtype=np.bool_)
+        out = np.zeros(interactions.n_ratings, dtype=np.bool_)
         out[chosen] = True
-        train = takes.subset(~out)
+        train = interactions.subset(~out)
         indptr, theirs = entries_of_rows(train.indptr, users)
         seen = np.zeros((len(users), m), dtype=np.bool_)
         seen[np.repeat(np.arange(len(users)), np.diff(indptr)), train.indices[theirs]] = True
-        out_of = owner[rank < n_out[owner]], takes.indices[chosen].astype(np.intp)
+        out_of = owner[rank < n_out[owner]], interactions.indices[chosen].astype(np.intp)
         return cls(train, users, seen, out_of, latest)
 
-    def of_most_taken(self, n: int) -> Self:
+    def of_most_popular(self, n: int) -> Self:
         """Return what this says of the n items that most took."""
         whole = self.train
         items = np.sort(np.argsort(-whole.item_counts, kind="stable")[:n])
@@ -168,7 +170,7 @@ class HeldOut:
         return rows[known], columns[known]
 
     def gains(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Return 1 / log2(1 + rank) of each take that was held out, among all that its user had not taken."""
+        """Return 1 / log2(1 + rank) of each interaction that was held out, among all that its user had not taken."""
         rows, columns = self.chosen
         open_ = np.where(self.seen | np.isnan(scores), -np.inf, scores)
         ranks = np.empty(len(rows))
@@ -205,10 +207,10 @@ class HeldOut:
     def together(self, tables: Sequence[NDArray[np.float32]]) -> list[int]:
         """Return which features make the best lists together, the best alone first.
 
-        The next one joins while the gain of takes rises by more than its standard error over users, or at all for one
+        The next one joins while the gain of interactions rises by more than its standard error over users, or at all for one
         that alone is about as good as the best, and all features count for the better: their likelihood rises by almost
         any. What does not raise it is not tried again. The first, popularity, joins wherever it counts for the
-        better: users with few takes need it, and hardly any of their takes are held out.
+        better: users with few interactions need it, and hardly any of their interactions are held out.
         """
         owner = self.chosen[0]
         alone = [self._at_head(table) for table in tables]
@@ -254,7 +256,7 @@ class HeldOut:
 
 
 def _shares(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return as how much of a take each one counts: those of weights below 1, and below the largest, as less.
+    """Return as how much of an interaction each one counts: those of weights below 1, and below the largest, as less.
 
     Examples
     --------
@@ -264,11 +266,14 @@ def _shares(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.minimum(weights / min(weights.max(initial=1e-300), 1), 1)
 
 
-def item_masses(takes: Ratings) -> NDArray[np.float64]:
+def item_masses(interactions: Ratings) -> NDArray[np.float64]:
     """Return how many took each item, with little weight as a part of one."""
-    if takes.weights is None:
-        return takes.item_counts.astype(np.float64)
-    return np.asarray(np.bincount(takes.indices, _shares(takes.weights), minlength=len(takes.items)), dtype=np.float64)
+    if interactions.weights is None:
+        return interactions.item_counts.astype(np.float64)
+    return np.asarray(
+        np.bincount(interactions.indices, _shares(interactions.weights), minlength=len(interactions.items)),
+        dtype=np.float64,
+    )
 
 
 def popularity_prior(counts: NDArray[Any]) -> NDArray[np.float64]:
@@ -295,7 +300,7 @@ def _is_sure(risen: NDArray[Any], n_errors: float) -> bool:
 
 
 class Trials:
-    """Settings of a model, tried one after the other on held-out takes.
+    """Settings of a model, tried one after the other on held-out interactions.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.explaining import products
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.base import POPULARITY_WEIGHT, strengths_of
-from cofactor.ratings.ranking.factors import FactorExposure, own_takes
+from cofactor.ratings.ranking.factors import ImplicitFactorModel, own_interactions
 from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
 from cofactor.solvers import alternating_least_squares
 
@@ -33,7 +33,7 @@ _MASS = 8.0  # of all cells, in "auto", as a multiple of that of what was taken:
 _NOTHING = 1e-3  #: scores below it are no answer, where 1 is wanted of what was taken
 
 
-class ImplicitALS(FactorExposure):
+class ImplicitALS(ImplicitFactorModel):
     r"""Factors of users and items by least squares over all cells: what was taken draws to 1, all else a little to 0.
 
     .. math::
@@ -49,18 +49,18 @@ class ImplicitALS(FactorExposure):
     ----------
     n_factors : int or "auto", default="auto"
         Number d of factors, never more than there are users or items: further ones add nothing to the products. "auto"
-        doubles or halves it from 16 on, to 64 at most, while held-out takes come to stand higher in lists.
+        doubles or halves it from 16 on, to 64 at most, while held-out interactions come to stand higher in lists.
     alpha : float or "auto", default="auto"
-        Weight of the penalty, above 0. "auto" holds out a tenth of the takes of each user, and goes from .1 down or up
+        Weight of the penalty, above 0. "auto" holds out a tenth of the interactions of each user, and goes from .1 down or up
         by factors of √10 while these come to stand higher in lists of 16 factors, by the mean of 1 / log2(1 + rank). It
-        is not the α of Hu et al. by which a take outweighs the rest, 1 to 40 there: that is 1 / `unobserved`. Where it
+        is not the α of Hu et al. by which an interaction outweighs the rest, 1 to 40 there: that is 1 / `unobserved`. Where it
         leaves nothing of the factors, the fit warns.
     unobserved : float or "auto", default="auto"
         Weight :math:`\alpha_0` of all cells: the smaller, the less it says that something was not taken. "auto" gives
         all cells together 8 times the weight of what was taken, at most 1 each.
     solver : {"exact", "cg"}, default="exact"
         Normal equations for each user and item, or three conjugate gradient steps from the last solution. With 64
-        factors on 5 million takes a round of these took a fifth of the time, and after three rounds J was .1 % higher.
+        factors on 5 million interactions a round of these took a fifth of the time, and after three rounds J was .1 % higher.
     max_iter : int, default=15
         Largest number of rounds.
     tol : float, default=1e-4
@@ -85,7 +85,7 @@ class ImplicitALS(FactorExposure):
     n_iter_ : int
         Number of rounds.
     users_, items_, ratings_, popularity_, updates_
-        See `ExposureModel`.
+        See `ImplicitModel`.
 
     Notes
     -----
@@ -137,18 +137,18 @@ class ImplicitALS(FactorExposure):
     objective_: float = learned()
     n_iter_: int = learned()
 
-    def _rank(self, takes: Ratings) -> int:
-        return _FEW if isinstance(self.n_factors, str) else super()._rank(takes)
+    def _rank(self, interactions: Ratings) -> int:
+        return _FEW if isinstance(self.n_factors, str) else super()._rank(interactions)
 
     def _fit(self, given: FitInput) -> None:
-        takes, generator = given.ratings, make_generator(self.random_state)
+        interactions, generator = given.ratings, make_generator(self.random_state)
         chosen = self._chosen(given, int(generator.integers(2**31)), "n_factors", "alpha")
-        self.alpha_, self.unobserved_ = float(chosen["alpha"]), self._unobserved(takes)
-        n_factors = min(int(chosen["n_factors"]), *takes.shape)
-        self._solve(given, *self._start(takes, n_factors, generator), self.max_iter)
+        self.alpha_, self.unobserved_ = float(chosen["alpha"]), self._unobserved(interactions)
+        n_factors = min(int(chosen["n_factors"]), *interactions.shape)
+        self._solve(given, *self._start(interactions, n_factors, generator), self.max_iter)
         while self._says_nothing and isinstance(self.alpha, str) and self.alpha_ > _LEAST:  # though nine tenths bore it
             self.alpha_ /= _STEP
-            self._solve(given, *self._start(takes, n_factors, generator), self.max_iter)
+            self._solve(given, *self._start(interactions, n_factors, generator), self.max_iter)
 
     def _tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
         """Choose alpha with few factors, then how many."""
@@ -181,12 +181,12 @@ class ImplicitALS(FactorExposure):
             gain(few)
         return self._with_popularity(held_out, trials)
 
-    def _unobserved(self, takes: Ratings) -> float:
+    def _unobserved(self, interactions: Ratings) -> float:
         """Return the weight of all cells."""
         if not isinstance(self.unobserved, str):
             return float(self.unobserved)
-        n, m = takes.shape
-        return min(_MASS * float(strengths_of(self, takes).sum(dtype=np.float64)) / max(n * m, 1), 1.0)
+        n, m = interactions.shape
+        return min(_MASS * float(strengths_of(self, interactions).sum(dtype=np.float64)) / max(n * m, 1), 1.0)
 
     def _solve(self, given: FitInput, U: NDArray[Any], V: NDArray[Any], c: NDArray[Any], max_iter: int) -> None:
         problem = self._problem(given.ratings, V.shape[1], self.solver)
@@ -202,7 +202,7 @@ class ImplicitALS(FactorExposure):
         self.objective_, self.n_iter_ = result.objective, result.n_iter
         if self._says_nothing and (self.alpha_ <= _LEAST or not isinstance(self.alpha, str)):
             found = " is too large a penalty: all factors are nearly 0, and lists mean nothing; "
-            advice = "how much a take outweighs what was not taken is said by unobserved, or by counts"
+            advice = "how much an interaction outweighs what was not taken is said by unobserved, or by counts"
             warnings.warn(InputWarning((Argument("alpha", self.alpha_), found + advice)), stacklevel=callers_level())
 
     @property
@@ -211,20 +211,20 @@ class ImplicitALS(FactorExposure):
         highest = np.abs(self.U_).max(initial=0.0) * np.abs(self.V_).max(initial=0.0)
         return bool(highest * self.V_.shape[1] < _NOTHING)
 
-    def _problem(self, takes: Ratings, d: int, solver: Any) -> ImplicitProblem:
-        weights = None if takes.weights is None else strengths_of(self, takes)
-        return ImplicitProblem(takes, weights, d, self.alpha_, self.unobserved_, solver)
+    def _problem(self, interactions: Ratings, d: int, solver: Any) -> ImplicitProblem:
+        weights = None if interactions.weights is None else strengths_of(self, interactions)
+        return ImplicitProblem(interactions, weights, d, self.alpha_, self.unobserved_, solver)
 
     def _contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
-        own, weights = own_takes(self, user)
+        own, weights = own_interactions(self, user)
         V = self.V_.astype(np.float64)
         ridge = self.alpha_ * (weights.sum() + self.unobserved_ * len(V))
         base = self.unobserved_ * V.T @ V + ridge * np.eye(V.shape[1])
         return products(base, V[own], weights, V[items])[0] * weights
 
     def _fold_in(self, given: FitInput) -> None:
-        takes = given.ratings
-        problem = self._problem(takes, self.V_.shape[1], "normal")
-        x = problem.pack({"U": np.zeros((len(takes.users), self.V_.shape[1])), "V": self.V_})
+        interactions = given.ratings
+        problem = self._problem(interactions, self.V_.shape[1], "normal")
+        x = problem.pack({"U": np.zeros((len(interactions.users), self.V_.shape[1])), "V": self.V_})
         problem.update_rows(x)
         self.U_ = np.array(problem.layout.views(x)["U"])

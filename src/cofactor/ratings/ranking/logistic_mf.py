@@ -21,13 +21,13 @@ from cofactor.ratings.explaining import products, with_constant, without_each
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.base import strengths_of
-from cofactor.ratings.ranking.factors import FactorExposure, own_takes
+from cofactor.ratings.ranking.factors import ImplicitFactorModel, own_interactions
 from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
 from cofactor.solvers import lbfgs
 
 __all__ = ["LogisticMF"]
 
-#: Factors that "auto" takes: so many times this power of the number of takes.
+#: Factors that "auto" takes: so many times this power of the number of interactions.
 _FACTORS, _POWER = 0.43, 0.3
 
 #: Where "auto" begins, with biases 16 numbers, and how many iterations tell.
@@ -36,11 +36,11 @@ _FEW, _FIRST, _ITERATIONS = 14, 9.0, 20
 #: Up to how many factors it goes on, and by how much twice as many must be better.
 _MANY, _WORTH = 56, 1.01
 
-#: Users times items up to which all cells count; beyond, how many for each take, and how many in all: a gigabyte.
+#: Users times items up to which all cells count; beyond, how many for each interaction, and how many in all: a gigabyte.
 _CELLS, _EACH, _MOST = 1 << 25, 32, 1 << 28
 
 
-class LogisticMF(FactorExposure):
+class LogisticMF(ImplicitFactorModel):
     r"""Factors of users and items, with a logistic loss of all cells: taken or not.
 
     .. math::
@@ -59,15 +59,15 @@ class LogisticMF(FactorExposure):
         \pi_{uj} = \min\Big(1, 32\, \frac{n_u m_j}{|\Omega|}\Big)
 
     with π the probability by which each cell is drawn, and :math:`n_u, m_j` how many items a user, and users an item
-    took. The expectation of J stays as it is, and the time of a fit follows the takes: up to 32 cells for each.
+    took. The expectation of J stays as it is, and the time of a fit follows the interactions: up to 32 cells for each.
 
     Parameters
     ----------
     n_factors : int or "auto", default="auto"
-        Number d of factors. "auto" is 14, or 28 or 56 where held-out takes come to stand a hundredth higher in lists;
+        Number d of factors. "auto" is 14, or 28 or 56 where held-out interactions come to stand a hundredth higher in lists;
         where alpha is given, it takes :math:`.43\, |\Omega|^{.3}`: see the notes.
     alpha : float or "auto", default="auto"
-        Weight of the penalty, above 0. "auto" holds out a tenth of the takes of each user, and doubles or halves alpha
+        Weight of the penalty, above 0. "auto" holds out a tenth of the interactions of each user, and doubles or halves alpha
         from 9 on while these come to stand higher in lists, by the mean of 1 / log2(1 + rank), after 20 iterations; a
         step of √2 ends the search.
     max_iter : int, default=40
@@ -93,7 +93,7 @@ class LogisticMF(FactorExposure):
     n_iter_ : int
         Number of iterations.
     users_, items_, ratings_, popularity_, updates_
-        See `ExposureModel`.
+        See `ImplicitModel`.
 
     Notes
     -----
@@ -116,11 +116,11 @@ class LogisticMF(FactorExposure):
     ============  ==========  =========  ======  ===========
 
     Steam, Epinions, BookCrossing and the shops have more than 33 million cells. With alpha = 9 and 14 factors all cells
-    of Steam gave .373, samples of 32, 64 and 128 for each take .369, .369 and .370, in an eighth to a quarter of the
+    of Steam gave .373, samples of 32, 64 and 128 for each interaction .369, .369 and .370, in an eighth to a quarter of the
     time.
 
     How many factors "auto" takes where alpha is given was found with alpha = 3 for `Recommender`, on a fifth of the
-    takes of each user held out of training, by nDCG@10 of what was liked together with `EASE` and `OrdinalProbit`
+    interactions of each user held out of training, by nDCG@10 of what was liked together with `EASE` and `OrdinalProbit`
     (MovieLens 100K and latest-small: means of two splits):
 
     ====  =====  =======  ============  =======
@@ -167,23 +167,23 @@ class LogisticMF(FactorExposure):
 
     _sums: ClassVar[bool] = False
 
-    def _rank(self, takes: Ratings) -> int:
-        """Return the number of factors for such takes."""
+    def _rank(self, interactions: Ratings) -> int:
+        """Return the number of factors for such interactions."""
         if self.n_factors == "auto":
-            return max(1, round(_FACTORS * takes.n_ratings**_POWER))
-        return super()._rank(takes)
+            return max(1, round(_FACTORS * interactions.n_ratings**_POWER))
+        return super()._rank(interactions)
 
-    def _fit_bytes(self, takes: Ratings) -> int:
-        sampled = np.prod(takes.shape, dtype=np.int64) > _CELLS
-        return super()._fit_bytes(takes) + 4 * min(_EACH * takes.n_ratings, _MOST) * int(sampled)
+    def _fit_bytes(self, interactions: Ratings) -> int:
+        sampled = np.prod(interactions.shape, dtype=np.int64) > _CELLS
+        return super()._fit_bytes(interactions) + 4 * min(_EACH * interactions.n_ratings, _MOST) * int(sampled)
 
     def _fit(self, given: FitInput) -> None:
-        takes, generator, chosen = given.ratings, make_generator(self.random_state), self
+        interactions, generator, chosen = given.ratings, make_generator(self.random_state), self
         if isinstance(self.alpha, str):
-            held_out = HeldOut.of(takes, int(generator.integers(2**31)))
+            held_out = HeldOut.of(interactions, int(generator.integers(2**31)))
             chosen = clone(self).set_params(**self._tune(held_out, given.monitor)[0])
-        self.alpha_, n = float(chosen.alpha), len(takes.users)
-        U, V, _ = self._start(takes, chosen._rank(takes), generator)
+        self.alpha_, n = float(chosen.alpha), len(interactions.users)
+        U, V, _ = self._start(interactions, chosen._rank(interactions), generator)
         share = np.clip(self.popularity_, 0.5 / max(n, 1), 1 - 0.5 / max(n, 1))
         self.user_bias_ = np.zeros(n, dtype=np.float32)
         self._solve(given, U, V, np.log(share / (1 - share)).astype(np.float32), self.max_iter)
@@ -195,7 +195,7 @@ class LogisticMF(FactorExposure):
 
         def learn(n_factors: int, alpha: float) -> NDArray[np.float32]:
             inner = clone(self).set_params(n_factors=n_factors, alpha=alpha, max_iter=max_iter)
-            return inner.set_params(callback=None, verbose=0)._learn(given)._all_log_takes(held_out.users)
+            return inner.set_params(callback=None, verbose=0)._learn(given)._all_log_interactions(held_out.users)
 
         trials = Trials(held_out, learn, monitor)
         if not isinstance(self.alpha, str):
@@ -235,22 +235,22 @@ class LogisticMF(FactorExposure):
         self.user_bias_ = arrays["b"]
         self.objective_, self.n_iter_ = result.objective, result.n_iter
 
-    def _problem(self, takes: Ratings, d: int) -> ImplicitLogisticProblem:
-        settings = takes, strengths_of(self, takes), d, self.alpha_
-        if np.prod(takes.shape, dtype=np.int64) <= _CELLS:
+    def _problem(self, interactions: Ratings, d: int) -> ImplicitLogisticProblem:
+        settings = interactions, strengths_of(self, interactions), d, self.alpha_
+        if np.prod(interactions.shape, dtype=np.int64) <= _CELLS:
             return ImplicitLogisticProblem(*settings)
-        return SampledLogisticProblem(*settings, each=min(_EACH, _MOST / takes.n_ratings))
+        return SampledLogisticProblem(*settings, each=min(_EACH, _MOST / interactions.n_ratings))
 
     def _fold_in(self, given: FitInput) -> None:
         """Minimise J by the row of each user, by Newton's method from the bias that they would have without factors."""
-        takes, n = given.ratings, len(given.ratings.users)
-        weights = strengths_of(self, takes)
-        taken = np.bincount(takes.row_of_entry, weights, minlength=n)
+        interactions, n = given.ratings, len(given.ratings.users)
+        weights = strengths_of(self, interactions)
+        taken = np.bincount(interactions.row_of_entry, weights, minlength=n)
         m, d = self.V_.shape
         features, rows = np.ones((d + 1, m), dtype=np.float32), np.zeros((n, d + 1))
         features[:-1] = self.V_.T
         rows[:, -1] = np.log(np.maximum(taken, 0.5) / expit(self.item_bias_).sum())
-        entries = takes.indptr, takes.indices, weights
+        entries = interactions.indptr, interactions.indices, weights
         settings = self.alpha_, self.max_iter, float(self.tol)
 
         def user(i: int) -> None:
@@ -260,8 +260,8 @@ class LogisticMF(FactorExposure):
         self.U_, self.user_bias_ = (np.array(part, dtype=np.float32) for part in (rows[:, :-1], rows[:, -1]))
 
     def _contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
-        """Return how much lower scores are with each take among what was not taken, by a step of Newton's method."""
-        own, weights = own_takes(self, user)
+        """Return how much lower scores are with each interaction among what was not taken, by a step of Newton's method."""
+        own, weights = own_interactions(self, user)
         F = with_constant(self.V_)
         p = expit(self._score_range(np.array([user]), 0, len(F))[0].astype(np.float64))
         curvatures = p * (1 - p)
@@ -276,6 +276,6 @@ class LogisticMF(FactorExposure):
     def _factor_scores(self) -> FactorScores:
         return FactorScores(self.U_, self.V_, self.user_bias_, self.item_bias_)
 
-    def _log_takes(self, scores: NDArray[Any]) -> NDArray[np.float32]:
+    def _log_interactions(self, scores: NDArray[Any]) -> NDArray[np.float32]:
         """Return the logarithm of the probability, hardly below that of .0001: smaller ones are not known so well."""
         return soft_log(expit(scores), 0.0002)

@@ -12,8 +12,8 @@ from sklearn.base import clone
 
 from cofactor.checks import check_callback, number, whole
 from cofactor.errors import InvalidInputError
+from cofactor.kernels.cooccurrences import co_occurrences
 from cofactor.kernels.ranking import keep_best
-from cofactor.kernels.takes import co_occurrences
 from cofactor.model.estimator import learned, param
 from cofactor.model.progress import Monitor
 from cofactor.ratings.blocks import each_block
@@ -21,7 +21,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.base import POPULARITY_WEIGHT, strengths_of
 from cofactor.ratings.ranking.held_out import HeldOut, Trials
-from cofactor.ratings.ranking.linear import LinearExposure, Rows
+from cofactor.ratings.ranking.linear import ImplicitLinearModel, Rows
 from cofactor.solvers.result import Callback
 
 __all__ = ["ItemKNN", "RP3beta"]
@@ -32,8 +32,8 @@ _BETA, _BETAS = 0.4, ((0.6, 0.8), (0.2, 0.0))
 _ROWS = 128  # items whose co-occurrences with all others stand in memory at a time, for each thread
 
 
-class _Neighbours(LinearExposure):
-    """An exposure model with a few weights for each item, whose scores are sums over what a user took."""
+class _Neighbours(ImplicitLinearModel):
+    """An implicit-feedback model with a few weights for each item, whose scores are sums over what a user took."""
 
     n_neighbors: int = param(whole(), default=200, kw_only=False)
     popularity_weight: float | str = param(POPULARITY_WEIGHT, default="auto")
@@ -45,7 +45,7 @@ class _Neighbours(LinearExposure):
     _floor: ClassVar[float] = 0.1
 
     @abstractmethod
-    def _item_scales(self, takes: Ratings) -> NDArray[np.float32]:
+    def _item_scales(self, interactions: Ratings) -> NDArray[np.float32]:
         """Return a number for each item, by which similarities are scaled."""
 
     @abstractmethod
@@ -53,11 +53,11 @@ class _Neighbours(LinearExposure):
         """Return similarities of items with all others, given their co-occurrences, and the scales of both."""
 
     @abstractmethod
-    def _sides(self, takes: Ratings) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def _sides(self, interactions: Ratings) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return the values of which co-occurrences are sums of products."""
 
-    def _fit_bytes(self, takes: Ratings) -> int:
-        m = len(takes.items)
+    def _fit_bytes(self, interactions: Ratings) -> int:
+        m = len(interactions.items)
         return 8 * m * min(self.n_neighbors, m)
 
     def _fit(self, given: FitInput) -> None:
@@ -67,13 +67,19 @@ class _Neighbours(LinearExposure):
     def _refit(self, given: FitInput, before: Self) -> None:
         self._weigh(given.ratings)
 
-    def _weigh(self, takes: Ratings) -> None:
+    def _weigh(self, interactions: Ratings) -> None:
         """Learn weights."""
-        m = len(takes.items)
+        m = len(interactions.items)
         k = min(self.n_neighbors, m)
         nearest, weights = np.zeros((m, k), dtype=np.int32), np.zeros((m, k), dtype=np.float32)
-        sides, scales = self._sides(takes), self._item_scales(takes)
-        pattern = (takes.col_indptr, takes.col_indices, takes.to_csr, takes.indptr, takes.indices)
+        sides, scales = self._sides(interactions), self._item_scales(interactions)
+        pattern = (
+            interactions.col_indptr,
+            interactions.col_indices,
+            interactions.to_csr,
+            interactions.indptr,
+            interactions.indices,
+        )
 
         def block(lo: int, hi: int) -> None:
             table = np.empty((hi - lo, m), dtype=np.float32)
@@ -89,17 +95,17 @@ class _Neighbours(LinearExposure):
         kept.eliminate_zeros()
         self.weights_ = sparse.csr_array(self._oriented(kept))
         self.weights_.sort_indices()
-        self.level_ = self._level(takes)
+        self.level_ = self._level(interactions)
 
     def _oriented(self, kept: sparse.csr_array) -> Any:
         """Return weights from the items taken (rows) to the others, given the nearest of each item."""
         return kept
 
-    def _level(self, takes: Ratings) -> float:
-        """Return the mean positive score of what users took, from their other takes: what scores are measured by."""
-        users = np.flatnonzero(takes.user_counts)[:1000]
-        scores = self._score_range(users.astype(np.int32), 0, len(takes.items))
-        indptr, items, _ = takes.rows(users)
+    def _level(self, interactions: Ratings) -> float:
+        """Return the mean positive score of what users took, from their other interactions: what scores are measured by."""
+        users = np.flatnonzero(interactions.user_counts)[:1000]
+        scores = self._score_range(users.astype(np.int32), 0, len(interactions.items))
+        indptr, items, _ = interactions.rows(users)
         found = scores[np.repeat(np.arange(len(users)), np.diff(indptr)), items]
         return float(found[found > 0].mean()) if (found > 0).any() else 1.0
 
@@ -140,11 +146,11 @@ class ItemKNN(_Neighbours):
     weights_ : sparse array of shape (n_items, n_items)
         S, of the neighbours alone; column j has those of j.
     level_ : float
-        Mean score of what users took, by which shares of takes measure scores.
+        Mean score of what users took, by which shares of interactions measure scores.
     popularity_weight_ : float
         That of the fit.
     users_, items_, ratings_, popularity_, updates_
-        See `ExposureModel`.
+        See `ImplicitModel`.
 
     References
     ----------
@@ -169,12 +175,14 @@ class ItemKNN(_Neighbours):
         trials.gain(n_neighbors=self.n_neighbors)
         return self._with_popularity(held_out, trials)
 
-    def _sides(self, takes: Ratings) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        values = strengths_of(self, takes)
+    def _sides(self, interactions: Ratings) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        values = strengths_of(self, interactions)
         return values, values
 
-    def _item_scales(self, takes: Ratings) -> NDArray[np.float32]:
-        squares = np.bincount(takes.indices, strengths_of(self, takes) ** 2, minlength=len(takes.items))
+    def _item_scales(self, interactions: Ratings) -> NDArray[np.float32]:
+        squares = np.bincount(
+            interactions.indices, strengths_of(self, interactions) ** 2, minlength=len(interactions.items)
+        )
         return np.sqrt(squares).astype(np.float32)
 
     def _similarities(self, together: NDArray[np.float32], own: NDArray[Any], scales: NDArray[Any]) -> NDArray[Any]:
@@ -202,7 +210,7 @@ class RP3beta(_Neighbours):
     alpha : float, default=0.7
         Exponent of the probabilities of steps.
     beta : float or "auto", default="auto"
-        How much popular items are held back. "auto" goes from .4 up or down by .2 while a tenth of the takes of each
+        How much popular items are held back. "auto" goes from .4 up or down by .2 while a tenth of the interactions of each
         user, held out, come to stand higher in lists, by the mean of 1 / log2(1 + rank).
     {popularity_weight}
     {counts}
@@ -216,9 +224,9 @@ class RP3beta(_Neighbours):
     beta_, popularity_weight_ : float
         Those of the fit.
     level_ : float
-        Mean score of what users took, by which shares of takes measure scores.
+        Mean score of what users took, by which shares of interactions measure scores.
     users_, items_, ratings_, popularity_, updates_
-        See `ExposureModel`.
+        See `ImplicitModel`.
 
     Notes
     -----
@@ -275,15 +283,15 @@ class RP3beta(_Neighbours):
                     break
         return self._with_popularity(held_out, trials)
 
-    def _sides(self, takes: Ratings) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        values = strengths_of(self, takes).astype(np.float64)
-        rows, columns = takes.pairs()
+    def _sides(self, interactions: Ratings) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        values = strengths_of(self, interactions).astype(np.float64)
+        rows, columns = interactions.pairs()
         of_users, of_items = np.bincount(rows, values), np.bincount(columns, values)
         left, right = (values / of_items[columns]) ** self.alpha, (values / of_users[rows]) ** self.alpha
         return left.astype(np.float32), right.astype(np.float32)
 
-    def _item_scales(self, takes: Ratings) -> NDArray[np.float32]:
-        masses = np.bincount(takes.indices, strengths_of(self, takes), minlength=len(takes.items))
+    def _item_scales(self, interactions: Ratings) -> NDArray[np.float32]:
+        masses = np.bincount(interactions.indices, strengths_of(self, interactions), minlength=len(interactions.items))
         return (np.maximum(masses, 1e-9) ** -self.beta_).astype(np.float32)
 
     def _similarities(self, together: NDArray[np.float32], own: NDArray[Any], scales: NDArray[Any]) -> NDArray[Any]:

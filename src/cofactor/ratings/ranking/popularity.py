@@ -11,15 +11,15 @@ from cofactor.checks import number
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.estimator import learned, param
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.ranking.base import ExposureModel
-from cofactor.ratings.ranking.takes import strengths
+from cofactor.ratings.ranking.base import ImplicitModel
+from cofactor.ratings.ranking.counts import strengths
 
 __all__ = ["Popularity"]
 
 _DAY = 86_400.0
 
 
-class Popularity(ExposureModel):
+class Popularity(ImplicitModel):
     r"""What most users took, the same for all: what every other model must beat.
 
     .. math:: s_j = \frac{1}{n} \sum_{u : (u, j)} w_{uj}\, 2^{-(t - t_{uj}) / h}
@@ -29,7 +29,7 @@ class Popularity(ExposureModel):
     Parameters
     ----------
     half_life : float, optional
-        In days: a take that old counts half as much as one of now; needs times. By default all count alike.
+        In days: an interaction that old counts half as much as one of now; needs times. By default all count alike.
     {counts}
 
     Attributes
@@ -37,7 +37,7 @@ class Popularity(ExposureModel):
     scores_ : ndarray of shape (n_items,)
         The s_j.
     users_, items_, ratings_, popularity_, updates_
-        See `ExposureModel`.
+        See `ImplicitModel`.
 
     Examples
     --------
@@ -53,30 +53,32 @@ class Popularity(ExposureModel):
 
     scores_: NDArray[np.float64] = learned("items", dtype=np.float64)
 
-    #: The fewer takes there are of a user, the more it says beside what is learned from these.
+    #: The fewer interactions there are of a user, the more it says beside what is learned from these.
     _evidence: ClassVar[float] = -1.0
 
     def _fit(self, given: FitInput) -> None:
-        takes = given.ratings
-        weights = strengths(takes, self.counts)
+        interactions = given.ratings
+        weights = strengths(interactions, self.counts)
         if self.half_life is not None:
-            if takes.times is None:
+            if interactions.times is None:
                 raise InvalidInputError(
-                    (Argument("half_life", self.half_life), " needs the time of each take"), argument="time"
+                    (Argument("half_life", self.half_life), " needs the time of each interaction"), argument="time"
                 )
-            weights = weights * np.exp2((takes.times - takes.times.max()) / (self.half_life * _DAY))
-        self.scores_ = np.bincount(takes.indices, weights, minlength=len(takes.items)) / max(len(takes.users), 1)
+            weights = weights * np.exp2((interactions.times - interactions.times.max()) / (self.half_life * _DAY))
+        self.scores_ = np.bincount(interactions.indices, weights, minlength=len(interactions.items)) / max(
+            len(interactions.users), 1
+        )
 
     def _score_range(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
         return np.tile(self.scores_[first:last], (len(users), 1))
 
     def _contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
-        """Return zeros: no take of a user matters."""
+        """Return zeros: no interaction of a user matters."""
         return np.zeros((len(items), int(self._require_ratings(()).user_counts[user])))
 
     def _log_table(self, users: NDArray[Any]) -> NDArray[np.float32]:
-        return np.tile(self._log_takes(self.scores_), (len(users), 1))
+        return np.tile(self._log_interactions(self.scores_), (len(users), 1))
 
-    def _log_takes(self, scores: NDArray[Any]) -> NDArray[np.float32]:
-        """Return the logarithm, an item without takes counting as half a take."""
+    def _log_interactions(self, scores: NDArray[Any]) -> NDArray[np.float32]:
+        """Return the logarithm, an item without interactions counting as half an interaction."""
         return np.log(np.maximum(scores, 0.5 / max(self.n_trained_, 1))).astype(np.float32)

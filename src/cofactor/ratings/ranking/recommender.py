@@ -36,33 +36,33 @@ from cofactor.ratings.folding import warn_of_lost_times
 from cofactor.ratings.interaction_model import InteractionModel
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.probability import expected
-from cofactor.ratings.ranking.base import ExposureModel, new_takes
+from cofactor.ratings.ranking.base import ImplicitModel, new_interactions
 from cofactor.ratings.ranking.choosing import Offer, RecommendOptions, liked_from, recommended, seen_by
 from cofactor.ratings.ranking.cold import ColdItems, with_new_items
+from cofactor.ratings.ranking.counts import (
+    INTERACTED,
+    as_interactions,
+    holds_kinds,
+    holds_no_ratings,
+    joined_interactions,
+    ratings_in,
+    warn_of_a_robot,
+    warn_of_all_again,
+)
 from cofactor.ratings.ranking.ease import EASE
-from cofactor.ratings.ranking.factors import FactorExposure
+from cofactor.ratings.ranking.factors import ImplicitFactorModel
 from cofactor.ratings.ranking.held_out import HeldOut
 from cofactor.ratings.ranking.implicit_als import ImplicitALS
 from cofactor.ratings.ranking.logistic_mf import LogisticMF
 from cofactor.ratings.ranking.neighbours import RP3beta
 from cofactor.ratings.ranking.popularity import Popularity
-from cofactor.ratings.ranking.takes import (
-    TAKEN,
-    as_takes,
-    holds_kinds,
-    holds_no_ratings,
-    joined_takes,
-    ratings_in,
-    warn_of_a_robot,
-    warn_of_all_again,
-)
 from cofactor.ratings.reasons import Reasons
 from cofactor.ratings.recommendations import Recommendations
 from cofactor.ratings.rules import Rules
 from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
 from cofactor.ratings.scoring import ProbabilityScorer
 from cofactor.ratings.sharded import ShardedRatings
-from cofactor.ratings.similar import Vectors, directions_of_takes
+from cofactor.ratings.similar import Vectors, directions_of_interactions
 from cofactor.ratings.updates import Updates
 from cofactor.solvers.result import Callback, Progress
 from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures, SparseTable
@@ -84,7 +84,7 @@ def _explains(model: Recommender) -> None:
 
 
 def _predicts(model: Recommender) -> None:
-    if hasattr(model, "exposures_"):
+    if hasattr(model, "implicit_models_"):
         model._predicting()
     elif model.ratings is None:
         raise AttributeError("a Recommender with ratings=None predicts no ratings")
@@ -92,10 +92,10 @@ def _predicts(model: Recommender) -> None:
 
 @fill_docs
 class Recommender(InteractionModel):
-    r"""Recommendations that people would take: P(take) × P(like | taken).
+    r"""Recommendations that people would take: P(interact) × P(like | taken).
 
     Ranking by predicted rating loses to plain popularity, since what people take and what they like once taken are two
-    things. Here exposure models say the first and a rating model the second:
+    things. Here implicit-feedback models say the first and a rating model the second:
 
     .. math::
 
@@ -104,17 +104,17 @@ class Recommender(InteractionModel):
 
     is the probability that j is the next item which u takes, of those not in :math:`S_u`, what u took already. Scores
     are logarithms of these, the gain as a share of :math:`2^R`. The features :math:`\ell` are logarithms of the scores
-    of exposure models (for `EASE` :math:`\log(\epsilon \log(1 + e^{s / \epsilon}))` with ε = .02), and
-    :math:`c_u = (n_u / n)^\delta c` with :math:`n_u` the number of takes of the user, n what is usual. A tenth of the
-    takes of each user is held out at random, or the latest fifth, the exposure models are fitted to the rest, and c and
+    of implicit-feedback models (for `EASE` :math:`\log(\epsilon \log(1 + e^{s / \epsilon}))` with ε = .02), and
+    :math:`c_u = (n_u / n)^\delta c` with :math:`n_u` the number of interactions of the user, n what is usual. A tenth of the
+    interactions of each user is held out at random, or the latest fifth, the implicit-feedback models are fitted to the rest, and c and
     δ maximise the likelihood of what was held out (`ChoiceProblem`), each feature with one slope below the median of
     what was held out and another above. Which models are worth it depends on the data: by default the best of five is
     taken, and others as long as lists of what was held out become better by more than chance (`tried_`).
-    Popularity counts by :math:`n_u^{-1}` more the less is known of a user: lists of users with one take were worse
-    than popularity without, on a made-up shop, and are better with it. The models of the end are fitted to all takes.
-    `predict` and `predict_proba` are those of the rating model; one that was fitted to takes alone has no such methods.
+    Popularity counts by :math:`n_u^{-1}` more the less is known of a user: lists of users with one interaction were worse
+    than popularity without, on a made-up shop, and are better with it. The models of the end are fitted to all interactions.
+    `predict` and `predict_proba` are those of the rating model; one that was fitted to interactions alone has no such methods.
 
-    P(take) holds about. A random fifth of each user held out, all items that were not in training sorted by the
+    P(interact) holds about. A random fifth of each user held out, all items that were not in training sorted by the
     probability to be in it (from .01, .03, .1, .2, .4 and .7 on), these were further from what was seen than a tenth of
     that and two standard errors over users: none on MovieLens 1M and 100K, .4 on latest-small (.51 for .59), .01 on
     Douban (.016 for .019), and .2, .4 and .7 on Epinions (.26 for .32, .49 for .57, .79 for .42, the last of 137
@@ -123,14 +123,14 @@ class Recommender(InteractionModel):
 
     Parameters
     ----------
-    exposure : ExposureModel, or list of them, optional
+    interactions : ImplicitModel, or list of them, optional
         Who takes what. Those given are all used; by default it is chosen from `Popularity`, `RP3beta`, `EASE`,
         `ImplicitALS` and, where users times items are at most 25 million, `LogisticMF`, whose time goes with them. With
         times and ``[EASE(recency=10), LogisticMF()]`` what is held out is the latest fifth: nDCG@10 of what was liked
         in the last fifth of each user of MovieLens 100K, where the question is what comes next, was .230 for .202.
     ratings : RatingModel or "auto" or None, default="auto"
         What is liked once taken, a model with `predict_proba`. "auto" is `OrdinalProbit` with 10 factors, 150 sweeps,
-        and without time, where the ratings have two levels or more; None for takes alone, and counts.
+        and without time, where the ratings have two levels or more; None for interactions alone, and counts.
     levels : array-like of shape (R,), optional
         The values a rating can take, increasing; by default those of `ratings`, else the distinct ones in y.
     duplicates : {"error", "last", "mean"}, optional
@@ -138,8 +138,8 @@ class Recommender(InteractionModel):
         of one pair add up.
     max_seconds : float, optional
         Seconds after which nothing more is tried by default: what is being tried ends, and the best so far is fitted to
-        all takes. That, and the fit of the rating model, come afterwards and are not cut short: a fit takes longer. 0
-        leaves `Popularity`. Models given as `exposure` are all fitted, with fewer settings tried. Without a limit a
+        all interactions. That, and the fit of the rating model, come afterwards and are not cut short: a fit takes longer. 0
+        leaves `Popularity`. Models given as `interactions` are all fitted, with fewer settings tried. Without a limit a
         seed gives the same bits on any machine. Ctrl-C during the choice ends it likewise in Python; in a shell it ends
         the command, and no file is written.
     {random_state}
@@ -149,12 +149,12 @@ class Recommender(InteractionModel):
 
     Attributes
     ----------
-    exposures_ : list of ExposureModel
-        Fitted to all takes.
+    implicit_models_ : list of ImplicitModel
+        Fitted to all interactions.
     rating_model_ : RatingModel or None
-    weights_ : ndarray of shape (n_exposures, 2)
+    weights_ : ndarray of shape (n_models, 2)
         c: slopes of features below their knots, and how much larger these are above.
-    knots_ : ndarray of shape (n_exposures,)
+    knots_ : ndarray of shape (n_models,)
         Medians of features of what was held out.
     exponent_ : float
         δ; on MovieLens it is about -.2: the more a user took, the less sure it is what comes next.
@@ -162,7 +162,7 @@ class Recommender(InteractionModel):
         What was tried, a table: "model", its chosen "settings", the "gain" of its lists alone (the mean of
         1 / log2(1 + rank) of what was held out), and its "weight", the mean of its two slopes, 0 where it was left out.
         Where nothing can be held out, it is `Popularity` alone, without a gain.
-    usual_takes_ : float
+    usual_interactions_ : float
         n, the geometric mean over the users of training.
     users_, items_ : IdMap
     ratings_ : Ratings or None
@@ -185,14 +185,14 @@ class Recommender(InteractionModel):
     >>> y = [1 + 2 * (u % 2 == i % 2) + (i < 3) for u, i in X]
     >>> model = Recommender(random_state=0).fit(X, y)
     >>> found = model.recommend([0], n=2)
-    >>> sorted(found.items[0].tolist()), bool(np.isclose(found.p_take.sum(), 1))
+    >>> sorted(found.items[0].tolist()), bool(np.isclose(found.p_interact.sum(), 1))
     ([0, 3], True)
     >>> new = model.fold_in([("new", 1), ("new", 2)], [1, 4])
-    >>> new.recommend(["new"], n=1, rank_by="take").items.shape
+    >>> new.recommend(["new"], n=1, rank_by="interaction").items.shape
     (1, 1)
     """
 
-    exposure: ExposureModel | Sequence[ExposureModel] | None = param(default=None, kw_only=False)
+    interactions: ImplicitModel | Sequence[ImplicitModel] | None = param(default=None, kw_only=False)
     ratings: RatingModel | str | None = param(default="auto", kw_only=False)
     levels: ArrayLike | None = param(default=None)
     duplicates: str | None = param(default=None)
@@ -201,23 +201,23 @@ class Recommender(InteractionModel):
     callback: Callback | None = param(check_callback, default=None)
     verbose: int = param(default=0)
 
-    exposures_: list[ExposureModel] = learned()
+    implicit_models_: list[ImplicitModel] = learned()
     rating_model_: RatingModel | None = learned(optional=True)
     knots_: NDArray[np.float64] = learned("models", dtype=np.float64)
     weights_: NDArray[np.float64] = learned("models 2", dtype=np.float64)
     exponent_: float = learned(check=number(low=-np.inf))
-    usual_takes_: float = learned(check=number(low=0, inclusive=False))
+    usual_interactions_: float = learned(check=number(low=0, inclusive=False))
     tried_: dict[str, list[Any]] = learned()
     cold_: ColdItems | None = learned(optional=True, default=None)
     kind_weights_: dict[str, float] = learned()
 
     def _check_together(self) -> None:
-        for part in self._exposure():
-            if not isinstance(part, ExposureModel):
+        for part in self._implicit_models():
+            if not isinstance(part, ImplicitModel):
                 raise InvalidTypeError(
-                    "expected an exposure model such as EASE(), or a list of exposure models",
-                    argument="exposure",
-                    found=self.exposure,
+                    "expected an implicit-feedback model such as EASE(), or a list of implicit-feedback models",
+                    argument="interactions",
+                    found=self.interactions,
                 )
             part._check_params()
         if isinstance(self.ratings, str):
@@ -232,9 +232,9 @@ class Recommender(InteractionModel):
             )
         self._rating_kind()._check_params()
 
-    def _exposure(self, n_cells: int = 0) -> list[Any]:
-        """Return unfitted exposure models, by default those to choose from for so many users times items."""
-        if self.exposure is None:
+    def _implicit_models(self, n_cells: int = 0) -> list[Any]:
+        """Return unfitted implicit-feedback models, by default those to choose from for so many users times items."""
+        if self.interactions is None:
             return [
                 Popularity(),
                 RP3beta(popularity_weight=0.0),  # popularity joins as a model of its own
@@ -242,10 +242,12 @@ class Recommender(InteractionModel):
                 ImplicitALS(popularity_weight=0.0),
                 *([LogisticMF(alpha=3.0)] if n_cells <= _CELLS else []),
             ]
-        given = self.exposure
+        given = self.interactions
         parts = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
         if not parts:
-            raise InvalidInputError("expected at least one exposure model", argument="exposure", found=given)
+            raise InvalidInputError(
+                "expected at least one implicit-feedback model", argument="interactions", found=given
+            )
         return parts
 
     def _rating_kind(self) -> Any:
@@ -277,7 +279,7 @@ class Recommender(InteractionModel):
         user_features: SideFeatures | None = None,
         item_features: SideFeatures | None = None,
     ) -> Self:
-        """Learn from ratings, or from takes alone.
+        """Learn from ratings, or from interactions alone.
 
         Parameters
         ----------
@@ -286,7 +288,7 @@ class Recommender(InteractionModel):
             rating model can learn; with ``ratings=None`` y, and the entries of a sparse matrix, are counts.
         {time}
         sample_weight : array-like of shape (n,), or sparse matrix of the shape of X, optional
-            How much each take counts; with a rating model only one that takes weights of ratings, such as `BPMF`.
+            How much each interaction counts; with a rating model only one that takes weights of ratings, such as `BPMF`.
         {kind}
         {target}
         {side_features}
@@ -311,31 +313,33 @@ class Recommender(InteractionModel):
                     argument="ratings",
                     advice="leave it at 'auto', or set it to None",
                 )
-            takes = as_takes(X, y, times=time, sample_weight=sample_weight, kind=kind, target=target)
+            interactions = as_interactions(X, y, times=time, sample_weight=sample_weight, kind=kind, target=target)
         else:
             _refuse_counts(X, y)
             model = self._rating_kind()
             rated = FitInput(model._read(X, y, time, sample_weight))
             if isinstance(model, DescribedModel):
                 rated = replace(rated, user_features=of_users, item_features=of_items)
-            takes = as_takes(rated.ratings)
+            interactions = as_interactions(rated.ratings)
         _refuse_unused(user_features, rated)
-        warn_of_a_robot(takes)
+        warn_of_a_robot(interactions)
         show = bool(self.verbose)
         with committed(self) as fitted, Monitor(self.callback, show, type(self).__name__) as monitor:
-            fitted._fit(takes, rated, monitor, of_items)
+            fitted._fit(interactions, rated, monitor, of_items)
         return self
 
-    def _fit(self, takes: Ratings, rated: FitInput | None, monitor: Monitor, of_items: FeatureTable | None) -> None:
+    def _fit(
+        self, interactions: Ratings, rated: FitInput | None, monitor: Monitor, of_items: FeatureTable | None
+    ) -> None:
         generator = make_generator(self.random_state)
-        exposure = self._exposure(len(takes.users) * len(takes.items))
-        seed, *seeds = (int(s) for s in generator.integers(2**31, size=len(exposure) + 2))
-        parts = [_seeded(clone(part), s) for part, s in zip(exposure, seeds[1:], strict=True)]
-        held_out = HeldOut.of(takes, seed, latest=any(part._asks_what_is_next for part in parts))
-        self.usual_takes_ = held_out.usual
+        models = self._implicit_models(len(interactions.users) * len(interactions.items))
+        seed, *seeds = (int(s) for s in generator.integers(2**31, size=len(models) + 2))
+        parts = [_seeded(clone(part), s) for part, s in zip(models, seeds[1:], strict=True)]
+        held_out = HeldOut.of(interactions, seed, latest=any(part._asks_what_is_next for part in parts))
+        self.usual_interactions_ = held_out.usual
         tables = self._try(parts, held_out, monitor)
         kept = list(range(len(tables)))
-        if self.exposure is None and len(held_out.users):
+        if self.interactions is None and len(held_out.users):
             kept = held_out.together(tables)
         self.knots_, self.weights_ = np.zeros(len(kept)), np.tile([1 / len(kept), 0.0], (len(kept), 1))
         self.exponent_ = 0.0
@@ -343,7 +347,7 @@ class Recommender(InteractionModel):
             straight = [k for k, part in enumerate(kept) if parts[part]._evidence]
             best, self.knots_ = held_out.best([tables[k] for k in kept], straight)
             self.weights_, self.exponent_ = best.weights.reshape(len(kept), -1), best.exponent
-            if self.exposure is not None or self.weights_[:, 0].min() >= 0:
+            if self.interactions is not None or self.weights_[:, 0].min() >= 0:
                 break
             if len(kept) == 1:  # what says nothing, or the contrary, gives way to popularity, which stays as it is
                 kept, self.weights_, self.knots_, self.exponent_ = [0], np.array([[1.0, 0.0]]), np.zeros(1), 0.0
@@ -353,7 +357,9 @@ class Recommender(InteractionModel):
         self.tried_["weight"] = [float(means.get(k, 0.0)) for k in range(len(tables))]
         del tables
         kinds = [parts[k] for k in kept]
-        self.exposures_ = [part._learn(FitInput(takes), monitor.stage(type(part).__name__)) for part in kinds]
+        self.implicit_models_ = [
+            part._learn(FitInput(interactions), monitor.stage(type(part).__name__)) for part in kinds
+        ]
         self.rating_model_ = None
         if rated is not None:
             kind = self._rating_kind()
@@ -361,13 +367,13 @@ class Recommender(InteractionModel):
                 self.rating_model_ = _seeded(kind, seeds[0])._learn(rated, monitor.stage(type(kind).__name__))
             except InvalidInputError as error:
                 raise _ended_early(monitor, type(kind).__name__) or error from None
-        given = takes if rated is None else rated.ratings
+        given = interactions if rated is None else rated.ratings
         self.users_, self.items_, self.scale_ = given.users, given.items, given.scale
         self.ratings_, self.coding_, self.updates_ = given, given.coding, Updates(given.n_ratings)
-        self.kind_weights_ = dict(takes.kind_weights or {})
+        self.kind_weights_ = dict(interactions.kind_weights or {})
         self.cold_ = None
         if of_items is not None:
-            some = np.flatnonzero(takes.user_counts)[:_USERS_OF_FEATURES]
+            some = np.flatnonzero(interactions.user_counts)[:_USERS_OF_FEATURES]
             with library_limit(1, "blas"):
                 self.cold_ = ColdItems.of(of_items, self.items_, self._utilities(some))
 
@@ -384,7 +390,7 @@ class Recommender(InteractionModel):
         try:
             for part in parts:
                 is_late = choosing.stopped or time.perf_counter() > end or not len(held_out.users)
-                if tables and self.exposure is None and is_late:
+                if tables and self.interactions is None and is_late:
                     break
                 choices, table = part._tune(held_out, choosing.inside(type(part).__name__))
                 part.set_params(**choices)
@@ -393,7 +399,7 @@ class Recommender(InteractionModel):
                 self.tried_["settings"].append(choices)
                 self.tried_["gain"].append(held_out.gain(table))
         except KeyboardInterrupt:
-            if not tables or self.exposure is not None or ends_all():
+            if not tables or self.interactions is not None or ends_all():
                 raise
             tell(f"{type(self).__name__}: interrupted; it goes on with the best so far, and Ctrl-C again ends it")
         return tables
@@ -423,9 +429,9 @@ class Recommender(InteractionModel):
             User ids, in the order of the result; by default all users of the model.
         n : int, default=10
             Number of items for each user.
-        rank_by : {"auto", "like", "take", "gain", "rating"}, default="auto"
-            P(take) × P(like | taken), P(take) alone, or P(take) × the expected gain :math:`2^r - 1` of the level r, of
-            :math:`2^R`. "auto" is "like" with a rating model and "take" without. "rating" is how well an item is liked
+        rank_by : {"auto", "like", "interaction", "gain", "rating"}, default="auto"
+            P(interact) × P(like | taken), P(interact) alone, or P(interact) × the expected gain :math:`2^r - 1` of the level r, of
+            :math:`2^R`. "auto" is "like" with a rating model and "interaction" without. "rating" is how well an item is liked
             if it is taken, whatever the chance of that: what ``rating_model_.recommend`` returns. It loses to
             popularity.
         at_least : float, optional
@@ -434,19 +440,19 @@ class Recommender(InteractionModel):
         quantile : float, optional
             With ``rank_by="rating"`` alone: rank by this quantile of the rating, see `RatingModel.recommend`.
         exclude_seen : bool, default=True
-            Leave out what a user took, or rated, in training. P(take) is a share among the items left then.
+            Leave out what a user took, or rated, in training. P(interact) is a share among the items left then.
         exclude : iterable of item ids, or mapping of user ids to such, optional
-            Items to leave out: for all, or for each user. They keep their share of P(take).
+            Items to leave out: for all, or for each user. They keep their share of P(interact).
         candidates : iterable of item ids, optional
-            The items to choose from; by default all. P(take) is a share among all items nevertheless.
+            The items to choose from; by default all. P(interact) is a share among all items nevertheless.
         time : number, date, or array-like of shape (k,), optional
             When users are to like the items, where the rating model knows time.
         rules : Rules, optional
-            What lists must be like: supported by takes, diverse, novel, with quotas of groups. See `Rules`. Scores and
+            What lists must be like: supported by interactions, diverse, novel, with quotas of groups. See `Rules`. Scores and
             probabilities stay what they are without.
         new_items : mapping, frame, or tuple, optional
             Features of items that were not in training, which are recommended among the others: the same columns as
-            `item_features` of the fit. P(take) of a new item is what such features say of the items of training, for
+            `item_features` of the fit. P(interact) of a new item is what such features say of the items of training, for
             each user: a new comedy is as likely as known comedies are on average, and likelier for who takes comedies.
             That is right for an item which users can find as they find the others. P(like) is that of the rating model
             where it takes features of items, else of an average item. Rules with `min_support` leave new items out.
@@ -489,7 +495,7 @@ class Recommender(InteractionModel):
         )
 
     def utilities(self, users: Ids | None = None) -> NDArray[np.float32]:
-        r"""Return the utilities :math:`c_u \cdot \ell_{uj}` of all items, the logarithms of P(take) but for its sum.
+        r"""Return the utilities :math:`c_u \cdot \ell_{uj}` of all items, the logarithms of P(interact) but for its sum.
 
         Parameters
         ----------
@@ -507,7 +513,7 @@ class Recommender(InteractionModel):
 
     def _utilities(self, users: NDArray[Any]) -> NDArray[np.float32]:
         """Return the utilities of all items for users by index."""
-        parts, counts = self.exposures_, self._require_ratings().user_counts[users]
+        parts, counts = self.implicit_models_, self._require_ratings().user_counts[users]
         warm = counts > 0
         some = users if warm.all() else users[warm]
         total = self._log_odds((part._log_table(some) for part in parts), counts[warm])
@@ -521,18 +527,22 @@ class Recommender(InteractionModel):
     @property
     def counted_(self) -> bool:
         """Whether takes of training had counts or weights; if not, counts of new users say nothing."""
-        return self.exposures_[0].counted_
+        return self.implicit_models_[0].counted_
 
-    def _feature(self, part: ExposureModel, log_takes: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
-        """Return the feature ℓ of an exposure model for users who took so many items."""
+    def _feature(self, part: ImplicitModel, log_interactions: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
+        """Return the feature ℓ of an implicit-feedback model for users who took so many items."""
         power = part._evidence
-        return log_takes * ((counts / self.usual_takes_) ** power).astype(np.float32)[:, None] if power else log_takes
+        return (
+            log_interactions * ((counts / self.usual_interactions_) ** power).astype(np.float32)[:, None]
+            if power
+            else log_interactions
+        )
 
     def _log_odds(self, tables: Iterable[NDArray[np.float32]], counts: NDArray[Any]) -> NDArray[np.float32]:
-        """Return c · ℓ, given what each exposure model says (`_log_takes`) for users who took so many items."""
-        usual, total = counts / self.usual_takes_, None
+        """Return c · ℓ, given what each implicit-feedback model says (`_log_interactions`) for users who took so many items."""
+        usual, total = counts / self.usual_interactions_, None
         outer = (usual**self.exponent_).astype(np.float32)
-        for part, table, weights, knot in zip(self.exposures_, tables, self.weights_, self.knots_, strict=True):
+        for part, table, weights, knot in zip(self.implicit_models_, tables, self.weights_, self.knots_, strict=True):
             total = np.zeros(table.shape, dtype=np.float32) if total is None else total
             inner = (usual**part._evidence).astype(np.float32)
             add_bent(np.ascontiguousarray(table), inner, outer, *weights.astype(np.float32), np.float32(knot), total)
@@ -540,7 +550,7 @@ class Recommender(InteractionModel):
 
     def _support(self, otherwise: tuple[str | Argument, ...] = ()) -> tuple[NDArray[Any], int]:
         """See `InteractionModel`."""
-        return self.exposures_[0]._support()
+        return self.implicit_models_[0]._support()
 
     # ---------------------------------------------------------------- ratings, as the rating model predicts them
 
@@ -600,8 +610,8 @@ class Recommender(InteractionModel):
         check_is_fitted(self)
         if self.rating_model_ is None:
             raise InvalidInputError(
-                "this Recommender was fitted to takes alone, and predicts no ratings",
-                advice="recommend ranks items by P(take); fit it to ratings to predict them",
+                "this Recommender was fitted to interactions alone, and predicts no ratings",
+                advice="recommend ranks items by P(interact); fit it to ratings to predict them",
             )
         return self.rating_model_
 
@@ -609,9 +619,12 @@ class Recommender(InteractionModel):
 
     def _check_explains(self) -> None:
         """Refuse to explain where a part cannot."""
-        fitted = hasattr(self, "exposures_")
+        fitted = hasattr(self, "implicit_models_")
         rated = self.rating_model_ if fitted else None if self.ratings is None else self._rating_kind()
-        for part in (*(self.exposures_ if fitted else self._exposure()), *([] if rated is None else [rated])):
+        for part in (
+            *(self.implicit_models_ if fitted else self._implicit_models()),
+            *([] if rated is None else [rated]),
+        ):
             part._check_explains()
 
     @offered_if(_explains)
@@ -632,8 +645,8 @@ class Recommender(InteractionModel):
         Returns
         -------
         Reasons
-            With `parts` "take" and, with a rating model, "like", whose sum contributions are. Scores are those of
-            `recommend`, without a rating model of "take", and of what the user took those it would have among what is
+            With `parts` "interaction" and, with a rating model, "like", whose sum contributions are. Scores are those of
+            `recommend`, without a rating model of "interaction", and of what the user took those it would have among what is
             open to them; contributions do not sum to them.
 
         Raises
@@ -644,8 +657,8 @@ class Recommender(InteractionModel):
         Notes
         -----
         A reason for taking is by how much the weighted sum :math:`c_u \cdot \ell` of the logarithms of the exposure
-        models' scores falls where the take's contribution to each score (see `RatingModel.explain`) is taken away: for
-        `EASE` exactly what the user would have without the take. A reason for liking is the change of the
+        models' scores falls where the interaction's contribution to each score (see `RatingModel.explain`) is taken away: for
+        `EASE` exactly what the user would have without the interaction. A reason for liking is the change of the
         logarithm of the probability to like the item, to first order.
 
         Examples
@@ -654,7 +667,7 @@ class Recommender(InteractionModel):
         >>> X = [(u, i) for u in range(6) for i in range(6) if u % 2 == i % 2 and (u, i) != (0, 4)]
         >>> model = Recommender(EASE(1.0), random_state=0).fit(X)
         >>> why = model.explain(0, [4])
-        >>> why.own_items.tolist(), bool((why.parts["take"] > 0).all())
+        >>> why.own_items.tolist(), bool((why.parts["interaction"] > 0).all())
         ([0, 2], True)
         """
         ratings, row, columns = self._asked_why(user, items)
@@ -662,26 +675,28 @@ class Recommender(InteractionModel):
             rows = np.array([row])
             whole, open_ = self._utilities(rows)[0].astype(np.float64), ~seen_by(ratings, rows, len(self.items_))[0]
             scores = whole[columns] - (np.logaddexp.reduce(whole[open_]) if open_.any() else 0.0)
-            parts = {"take": self._why_taken(row, columns)}
+            parts = {"interaction": self._why_interact(row, columns)}
             if self.rating_model_ is not None:
                 liked, scorer = liked_from(self.scale_, at_least), cast(ProbabilityScorer, self.rating_model_.scorer_)
                 now = scorer.all_probabilities(np.full(len(columns), row, dtype=np.int32), columns)
                 chances = np.maximum(expected(now, liked), 1e-300)
                 scores, parts["like"] = scores + np.log(chances), self._why_liked(row, columns, liked, chances)
         rated = None if self.rating_model_ is None else self.rating_model_.ratings_
-        kind = "rating" if rated is not None and rated.n_ratings else "take"  # or folded in by takes alone
+        kind = (
+            "rating" if rated is not None and rated.n_ratings else "interaction"
+        )  # or folded in by interactions alone
         own = self._own_entries(ratings, row, kind)
         total = sum(parts.values(), np.zeros((len(columns), len(own[0]))))
         return Reasons(user, self.items_.ids[columns], scores, *own, total, None, kind, parts)
 
-    def _why_taken(self, row: int, columns: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return by how much c · ℓ falls where what a take adds to the scores of exposure models is taken away."""
+    def _why_interact(self, row: int, columns: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Return by how much c · ℓ falls where what an interaction adds to the scores of implicit-feedback models is taken away."""
         counts = np.repeat(self._require_ratings().user_counts[row], len(columns))
         now, without = [], []
-        for part in self.exposures_:
+        for part in self.implicit_models_:
             scores = part._explained(row, columns).astype(np.float64)[:, None]
-            now.append(part._log_takes(scores))
-            without.append(part._log_takes(scores - part._contributions(row, columns)))
+            now.append(part._log_interactions(scores))
+            without.append(part._log_interactions(scores - part._contributions(row, columns)))
         return self._log_odds(now, counts).astype(np.float64) - self._log_odds(without, counts)
 
     def _why_liked(
@@ -690,14 +705,14 @@ class Recommender(InteractionModel):
         """Return the change of the logarithm of the probability to be liked, to first order."""
         rating_model: Any = self.rating_model_
         counts = rating_model._require_ratings(()).user_counts
-        if not counts[row]:  # folded in by takes alone
+        if not counts[row]:  # folded in by interactions alone
             return np.zeros((len(columns), int(self._require_ratings().user_counts[row])))
         return np.asarray(rating_model._contributions(row, columns, liked) / chances[:, None])
 
     # ---------------------------------------------------------------- similar items and users
 
     def _item_directions(self) -> NDArray[np.float64]:
-        """See `InteractionModel`: those of the first exposure model that has factors, else of the takes."""
+        """See `InteractionModel`: those of the first implicit-feedback model that has factors, else of the interactions."""
         with_factors = self._first_with_factors()
         return super()._item_directions() if with_factors is None else with_factors._item_directions()
 
@@ -733,14 +748,14 @@ class Recommender(InteractionModel):
         return Vectors(self.users_.ids, self._user_directions().astype(np.float32))
 
     def _user_directions(self) -> NDArray[np.float64]:
-        """Return those of the first exposure model that has factors, else of the takes."""
+        """Return those of the first implicit-feedback model that has factors, else of the interactions."""
         part = self._first_with_factors()
         if part is not None:
             return part._user_directions()
-        return directions_of_takes(self._require_ratings(()), "user")
+        return directions_of_interactions(self._require_ratings(()), "user")
 
-    def _first_with_factors(self) -> FactorExposure | None:
-        return next((part for part in self.exposures_ if isinstance(part, FactorExposure)), None)
+    def _first_with_factors(self) -> ImplicitFactorModel | None:
+        return next((part for part in self.implicit_models_ if isinstance(part, ImplicitFactorModel)), None)
 
     # ---------------------------------------------------------------- new users, new ratings
 
@@ -781,19 +796,19 @@ class Recommender(InteractionModel):
         if user_features is not None and self.rating_model_ is None:
             raise unknown_features("user_features")
         if user_features is None and (self.rating_model_ is None or kind is not None or ratings_in(X, y) is None):
-            given = takes = new_takes(self, X, y, time, sample_weight, known, kind)
+            given = interactions = new_interactions(self, X, y, time, sample_weight, known, kind)
             if self.rating_model_ is not None:
-                none = np.zeros(takes.n_ratings, dtype=np.bool_)
-                unrated = FitInput(_on_scale(takes.subset(none), self.scale_))
+                none = np.zeros(interactions.n_ratings, dtype=np.bool_)
+                unrated = FitInput(_on_scale(interactions.subset(none), self.scale_))
                 new.rating_model_ = self.rating_model_._folded_in(unrated)
         else:
             model = copy.copy(cast(RatingModel, self.rating_model_)).set_params(**self._of_ratings)
             fresh = model._new_users(X, y, user_features, known, time, sample_weight)
             given = fresh.ratings
-            takes = as_takes(given) if given.n_ratings else _on_scale(given, TAKEN)
+            interactions = as_interactions(given) if given.n_ratings else _on_scale(given, INTERACTED)
             new.rating_model_ = model._folded_in(fresh)
         new.users_, new.ratings_, new.updates_ = given.users, given, None
-        new.exposures_ = [part._folded_in(takes) for part in self.exposures_]
+        new.implicit_models_ = [part._folded_in(interactions) for part in self.implicit_models_]
         return new
 
     def update(
@@ -810,7 +825,7 @@ class Recommender(InteractionModel):
     ) -> Self:
         """Take new ratings, or takes where it was fitted to takes, and with them new users and items, into the model.
 
-        Exposure models learn from all takes, with the choices and weights of the fit (`ExposureModel.update`), the
+        Exposure models learn from all interactions, with the choices and weights of the fit (`ImplicitModel.update`), the
         rating model as `RatingModel.update` does.
 
         Parameters
@@ -836,12 +851,12 @@ class Recommender(InteractionModel):
             raise InvalidInputError(
                 "these are takes without ratings, and this Recommender learned from ratings",
                 argument="y",
-                advice=("give the ratings, or fit one with ", Argument("ratings", None), " to all takes"),
+                advice=("give the ratings, or fit one with ", Argument("ratings", None), " to all interactions"),
             )
         known, earlier = self._fitted_on()
         if self.rating_model_ is None:
             how: dict[str, Any] = {"kind": kind, "kind_weights": self.kind_weights_}
-            new = as_takes(X, y, times=time, sample_weight=sample_weight, **how)
+            new = as_interactions(X, y, times=time, sample_weight=sample_weight, **how)
         else:
             model = copy.copy(self.rating_model_).set_params(**self._of_ratings)
             both, new = model._new_ratings(X, y, time, sample_weight)
@@ -849,19 +864,19 @@ class Recommender(InteractionModel):
             return self
         with committed(self, keep=learned_names(self)) as grown:
             if self.rating_model_ is None:
-                warn_of_lost_times(earlier, new, those="takes")
+                warn_of_lost_times(earlier, new, those="interactions")
                 if not again:
                     warn_of_all_again(earlier, new)
-                both = joined_takes(earlier, new)
+                both = joined_interactions(earlier, new)
             else:
                 grown.rating_model_ = copy.copy(self.rating_model_)._take_in(both, new, user_features, item_features)
-            takes = as_takes(both)
-            grown.exposures_ = []
-            for part in self.exposures_:
+            interactions = as_interactions(both)
+            grown.implicit_models_ = []
+            for part in self.implicit_models_:
                 later = copy.copy(part)
-                later._set_interactions(takes, None)
-                later._refit(FitInput(takes), part)
-                grown.exposures_.append(later)
+                later._set_interactions(interactions, None)
+                later._refit(FitInput(interactions), part)
+                grown.implicit_models_.append(later)
             grown.cold_ = None if self.cold_ is None else self.cold_.among(self.items_, both.items)
             grown.users_, grown.items_, grown.ratings_ = both.users, both.items, both
             grown.updates_ = known.after(new, earlier)
@@ -872,7 +887,7 @@ class Recommender(InteractionModel):
     def _saved(self) -> dict[str, Any]:
         """Return what a file holds; the ratings stand in it once, not in each part."""
         whole = super()._saved()
-        whole["exposures_"] = [part._without_ratings() for part in self.exposures_]
+        whole["implicit_models_"] = [part._without_ratings() for part in self.implicit_models_]
         if self.rating_model_ is not None:
             whole["rating_model_"] = self.rating_model_._without_ratings()
         whole["cold_"] = None if self.cold_ is None else self.cold_.to_state()
@@ -884,15 +899,15 @@ class Recommender(InteractionModel):
 
     def _check_learned(self) -> None:
         """Refuse what was read from a file if it does not fit together."""
-        parts = self.exposures_
-        if not isinstance(parts, list) or not parts or not all(isinstance(part, ExposureModel) for part in parts):
-            raise InvalidInputError("the exposures of a Recommender must be models of exposure")
+        parts = self.implicit_models_
+        if not isinstance(parts, list) or not parts or not all(isinstance(part, ImplicitModel) for part in parts):
+            raise InvalidInputError("the interaction models of a Recommender must be implicit-feedback models")
         if self.rating_model_ is not None and not isinstance(self.rating_model_, RatingModel):
             raise InvalidInputError("the rating model of a Recommender must be one")
         models: list[Any] = [*parts, *([] if self.rating_model_ is None else [self.rating_model_])]
         if any(model.users_ != self.users_ or model.items_ != self.items_ for model in models):
             raise InvalidInputError("the parts of a Recommender must have its users and items")
-        scale = TAKEN if self.rating_model_ is None else self.rating_model_.scale_
+        scale = INTERACTED if self.rating_model_ is None else self.rating_model_.scale_
         if not np.array_equal(scale, self.scale_):
             raise InvalidInputError("the parts of a Recommender must have its scale")
         super()._check_learned()
@@ -909,9 +924,9 @@ class Recommender(InteractionModel):
     def _from_state(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], models: Mapping[str, Any]) -> Self:
         new = super()._from_state(header, arrays, models)
         if new.ratings_ is not None:
-            takes = as_takes(new.ratings_)
-            for part in new.exposures_:
-                part.ratings_ = takes
+            interactions = as_interactions(new.ratings_)
+            for part in new.implicit_models_:
+                part.ratings_ = interactions
             if new.rating_model_ is not None:
                 new.rating_model_.ratings_ = new.ratings_
         return new
@@ -937,7 +952,7 @@ def _refuse_counts(X: Any, y: Any) -> None:
             advice=(
                 "where they are counts (plays, clicks, purchases) set ",
                 Argument("ratings", None),
-                ", or fit an exposure model such as EASE; bin continuous ratings with cofactor.datasets.bin_ratings",
+                ", or fit an implicit-feedback model such as EASE; bin continuous ratings with cofactor.datasets.bin_ratings",
             ),
         )
 

@@ -225,7 +225,7 @@ def _scale_of(journal: ShardingJournal, levels: NDArray[np.float64] | None) -> N
         raise InvalidInputError(
             f"all ratings are {journal.values[0]:g}, so that they say what users took, and not how they liked it",
             advice="shards are of ratings, and takes are learned from in memory: give the file itself to cofactor fit, "
-            "or in Python read_takes(file) to a Recommender; or add what users like less",
+            "or in Python read_interactions(file) to a Recommender; or add what users like less",
             place=Place(journal.sources[0].path),
         )
     return as_scale(np.unique(journal.values))
@@ -550,7 +550,7 @@ def _level_codes(batch: RatingBatch, known: list[float]) -> NDArray[np.uint8]:
 
 
 def _refuse_continuous(batch: RatingBatch, distinct: NDArray[np.float64], row: int) -> NoReturn:
-    """Refuse more distinct ratings than a scale may have levels; they may be counts of takes."""
+    """Refuse more distinct ratings than a scale may have levels; they may be counts of interactions."""
     found = f"more than {MAX_LEVELS} distinct ones from {distinct.min():g} to {distinct.max():g}"
     levels = "shards need levels: cut them into levels before, with cofactor.datasets.bin_ratings or elsewhere"
     counts = "; or, if they say how often something was taken, give the file itself to cofactor fit, with "

@@ -1,4 +1,4 @@
-/** The page of a model of ratings, or of takes: search, rate, and see the recommendations move. */
+/** The page of a model of ratings, or of interactions: search, rate, and see the recommendations move. */
 
 import { telling } from "./asking.js";
 import { Cards } from "./cards.js";
@@ -19,7 +19,7 @@ const OF_RATINGS = {
   empty: "Rate one or two on this page, and ten recommendations appear here.",
   jump: "See recommendations",
 };
-const OF_TAKES = {
+const OF_INTERACTIONS = {
   ...OF_RATINGS,
   heading: "Mark a few, and see what follows",
   lead: "Recommendations follow each mark at once. The address of this page keeps your marks, the server does not.",
@@ -31,7 +31,7 @@ const OF_TAKES = {
 
 export class RatingsPage extends Choices {
   constructor(main, model) {
-    super(main, model, "ratings", model.levels ? OF_RATINGS : OF_TAKES);
+    super(main, model, "ratings", model.levels ? OF_RATINGS : OF_INTERACTIONS);
     this.scale = new Scale(model.levels, model.meanings);
     this.titles = new Map();
     this.cards = new Cards(this.part("results"), this);

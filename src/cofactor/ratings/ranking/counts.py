@@ -1,4 +1,4 @@
-"""Takes: what users took at all, read as `Ratings` of one level, from whatever holds them."""
+"""Interactions: what users took at all, read as `Ratings` of one level, from whatever holds them."""
 
 from __future__ import annotations
 
@@ -36,18 +36,26 @@ from cofactor.typing import Pairs, RatingValues, SparseTable
 from cofactor.weights import as_weights
 
 __all__ = [
-    *("TAKEN", "as_takes", "counts_apart", "holds_no_ratings", "joined_takes", "holds_kinds", "ratings_in"),
+    *(
+        "INTERACTED",
+        "as_interactions",
+        "counts_apart",
+        "holds_no_ratings",
+        "joined_interactions",
+        "holds_kinds",
+        "ratings_in",
+    ),
     *("strengths", "warn_of_a_robot", "warn_of_all_again"),
 ]
 
-#: The scale of takes: an item is taken, level 2, or not, level 1; only takes are stored.
-TAKEN = np.array([0.0, 1.0])
-TAKEN.setflags(write=False)
+#: The scale of interactions: an item is taken, level 2, or not, level 1; only interactions are stored.
+INTERACTED = np.array([0.0, 1.0])
+INTERACTED.setflags(write=False)
 
-_SEVERAL = 10  # users, of whom one with more than half of all takes is unusual
+_SEVERAL = 10  # users, of whom one with more than half of all interactions is unusual
 
 
-def as_takes(
+def as_interactions(
     X: Pairs,
     y: RatingValues = None,
     *,
@@ -64,13 +72,13 @@ def as_takes(
     Parameters
     ----------
     X : array of shape (n, 2), list of pairs, frame, scipy sparse matrix, `Ratings`, or a data set with X and y
-        User id and item id of each take; a third column holds times. A pair may come several times: its counts add up,
+        User id and item id of each interaction; a third column holds times. A pair may come several times: its counts add up,
         and its time is the latest. A frame may have a column of counts (count, plays, clicks, ...), and one of times;
         a column of ratings says nothing but that the item was taken. Entries of a sparse matrix are counts. Any rated
         item of a `Ratings`, of a data set, or of a frame with a column of ratings counts as taken once, however often
         it was rated.
     y : array-like of shape (n,), optional
-        How often each pair was taken, where X does not hold it; 0 is no take, but user and item are known then.
+        How often each pair was taken, where X does not hold it; 0 is no interaction, but user and item are known then.
     times : array-like of shape (n,), optional
         When, as in `Ratings.from_pairs`.
     sample_weight : array-like of shape (n,), or sparse matrix of the shape of X, optional
@@ -78,7 +86,7 @@ def as_takes(
     items, unknown_items
         As in `Ratings.from_pairs`.
     kind, target
-        As in `ExposureModel.fit`; a frame may have a column of kinds, called event, event_type, action, behavior or the
+        As in `ImplicitModel.fit`; a frame may have a column of kinds, called event, event_type, action, behavior or the
         like, and a data set `kinds`.
     kind_weights : mapping of str to float, optional
         What an event of each kind counts; by default it is learned (`learned_weights`). An empty one knows no kinds.
@@ -86,16 +94,16 @@ def as_takes(
     Returns
     -------
     Ratings
-        ``X`` itself if it holds such takes already.
+        ``X`` itself if it holds such interactions already.
 
     Raises
     ------
     InvalidInputError
-        If there are no takes, counts are negative or not finite, or look like ratings.
+        If there are no interactions, counts are negative or not finite, or look like ratings.
 
     Examples
     --------
-    >>> takes = as_takes([("ann", "Up"), ("bob", "Up"), ("ann", "Up")], [2, 1, 5])
+    >>> takes = as_interactions([("ann", "Up"), ("bob", "Up"), ("ann", "Up")], [2, 1, 5])
     >>> takes.shape, takes.values.tolist(), takes.weights.tolist()
     ((2, 1), [1.0, 1.0], [7.0, 1.0])
     """
@@ -115,7 +123,7 @@ def as_takes(
         counts = _counts(given.values, n, named=given.says == "counts", matrix=given.shape is not None)
     refuse_none(counts)
     counts = counts if given.weights is None else counts * given.weights
-    users, items, rows, columns = given.indexed(items, unknown_items, "take")
+    users, items, rows, columns = given.indexed(items, unknown_items, "interaction")
     if given.kinds is not None:
         names = as_kinds(given.kinds, n)
         if kind_weights is None:
@@ -125,10 +133,10 @@ def as_takes(
     if not (counts > 0).any():
         raise _nobody()
     stamped = None if given.times is None else given.times[kept]
-    takes = _added_up(users, items, rows[kept], columns[kept], counts[kept], stamped)
-    # Of what was rated again and again, each pair is one take.
+    interactions = _added_up(users, items, rows[kept], columns[kept], counts[kept], stamped)
+    # Of what was rated again and again, each pair is one interaction.
     once = rated and sample_weight is None
-    return replace(takes, weights=None) if once else replace(takes, kind_weights=kind_weights or None)
+    return replace(interactions, weights=None) if once else replace(interactions, kind_weights=kind_weights or None)
 
 
 def _check_kinds(kinds: Any, target: str | None, kind_weights: Mapping[str, float] | None) -> None:
@@ -153,7 +161,7 @@ def holds_kinds(X: Any) -> bool:
     True
     """
     if is_data_set(X):
-        return getattr(X, "holds_takes", False) and getattr(X, "kinds", None) is not None
+        return getattr(X, "holds_interactions", False) and getattr(X, "kinds", None) is not None
     frame = as_frame(X)
     return frame is not None and place_of_kinds(frame.columns) is not None
 
@@ -180,12 +188,12 @@ def _weights_of_events(
     return learned_weights(events, of_each, target)
 
 
-def joined_takes(earlier: Ratings, later: Ratings) -> Ratings:
-    """Return the takes of both: counts add up, and the time of a pair is its latest; times only where both have some.
+def joined_interactions(earlier: Ratings, later: Ratings) -> Ratings:
+    """Return the interactions of both: counts add up, and the time of a pair is its latest; times only where both have some.
 
     Examples
     --------
-    >>> both = joined_takes(as_takes([("ann", "Up")]), as_takes([("ann", "Up"), ("bob", "Heat")], [2, 1]))
+    >>> both = joined_interactions(as_interactions([("ann", "Up")]), as_interactions([("ann", "Up"), ("bob", "Heat")], [2, 1]))
     >>> both.shape, both.weights.tolist()
     ((2, 2), [3.0, 1.0])
     """
@@ -200,12 +208,12 @@ def joined_takes(earlier: Ratings, later: Ratings) -> Ratings:
 
 
 def warn_of_all_again(earlier: Ratings, new: Ratings) -> None:
-    """Warn where new takes hold all earlier ones as well, whose counts are added to themselves.
+    """Warn where new interactions hold all earlier ones as well, whose counts are added to themselves.
 
     Examples
     --------
-    >>> day = as_takes([("ann", "Up")])
-    >>> warn_of_all_again(day, as_takes([("bob", "Up")]))
+    >>> day = as_interactions([("ann", "Up")])
+    >>> warn_of_all_again(day, as_interactions([("bob", "Up")]))
     """
     if new.n_ratings <= earlier.n_ratings or not earlier.n_ratings:
         return
@@ -217,12 +225,14 @@ def warn_of_all_again(earlier: Ratings, new: Ratings) -> None:
     wanted = rows * len(new.items) + columns
     place = np.minimum(np.searchsorted(pairs, wanted), len(pairs) - 1)
     if (pairs[place] == wanted).all() and (_weights(new)[place] >= _weights(earlier)).all():
-        those = counted(earlier.n_ratings, "take", form=",")
+        those = counted(earlier.n_ratings, "interaction", form=",")
         warn_of(f"the update holds all {those} that the model has, and counts add up; give those alone that are new")
 
 
-def strengths(takes: Ratings, counts: str, entries: NDArray[np.int64] | slice = slice(None)) -> NDArray[np.float64]:
-    """Return how much each take says, in the order of the entries by user.
+def strengths(
+    interactions: Ratings, counts: str, entries: NDArray[np.int64] | slice = slice(None)
+) -> NDArray[np.float64]:
+    """Return how much each interaction says, in the order of the entries by user.
 
     Parameters
     ----------
@@ -234,32 +244,36 @@ def strengths(takes: Ratings, counts: str, entries: NDArray[np.int64] | slice = 
 
     Examples
     --------
-    >>> takes = as_takes([("ann", "Up"), ("bob", "Up")], [10, 1])
+    >>> takes = as_interactions([("ann", "Up"), ("bob", "Up")], [10, 1])
     >>> strengths(takes, "log").round(2).tolist(), strengths(takes, "binary").tolist()
     ([3.3, 1.0], [1.0, 1.0])
     """
-    weights = (np.broadcast_to(1.0, takes.n_ratings) if takes.weights is None else takes.weights)[entries]
+    weights = (np.broadcast_to(1.0, interactions.n_ratings) if interactions.weights is None else interactions.weights)[
+        entries
+    ]
     if counts == "linear":
         return weights
     return np.ones(len(weights)) if counts == "binary" else np.where(weights > 1, 1 + np.log(weights), weights)
 
 
-def warn_of_a_robot(takes: Ratings) -> None:
-    """Warn where one of several users has most of the takes.
+def warn_of_a_robot(interactions: Ratings) -> None:
+    """Warn where one of several users has most of the interactions.
 
     Examples
     --------
-    >>> warn_of_a_robot(as_takes([(u, i) for u in range(20) for i in range(5)]))
+    >>> warn_of_a_robot(as_interactions([(u, i) for u in range(20) for i in range(5)]))
     """
-    sums = np.bincount(takes.row_of_entry, _weights(takes), minlength=len(takes.users))
+    sums = np.bincount(interactions.row_of_entry, _weights(interactions), minlength=len(interactions.users))
     most, whole = int(sums.argmax()), sums.sum()
     if len(sums) >= _SEVERAL and 2 * sums[most] > whole:
-        who, share = takes.users.ids[most], sums[most] / whole
-        warn_of(f"user {who} has {share:.0%} of all takes, and other lists follow them; leave it out if it is a robot")
+        who, share = interactions.users.ids[most], sums[most] / whole
+        warn_of(
+            f"user {who} has {share:.0%} of all interactions, and other lists follow them; leave it out if it is a robot"
+        )
 
 
-def _weights(takes: Ratings) -> NDArray[np.float64]:
-    return np.ones(takes.n_ratings) if takes.weights is None else takes.weights
+def _weights(interactions: Ratings) -> NDArray[np.float64]:
+    return np.ones(interactions.n_ratings) if interactions.weights is None else interactions.weights
 
 
 def _of_ratings(X: Ratings, y: Any, times: Any, sample_weight: Any, items: IdMap | None) -> Ratings:
@@ -270,15 +284,15 @@ def _of_ratings(X: Ratings, y: Any, times: Any, sample_weight: Any, items: IdMap
     X.check_items(items)
     refuse_none(X.values)
     levels = np.full(X.n_ratings, 2, dtype=np.uint8)
-    takes = replace(X, scale=TAKEN, levels=levels, coding=None)
+    interactions = replace(X, scale=INTERACTED, levels=levels, coding=None)
     if sample_weight is None:
-        return X if np.array_equal(X.scale, TAKEN) and (X.levels == 2).all() else takes
-    weights = as_weights(sample_weight, X.n_ratings, "take")
+        return X if np.array_equal(X.scale, INTERACTED) and (X.levels == 2).all() else interactions
+    weights = as_weights(sample_weight, X.n_ratings, "interaction")
     if weights is None:
-        return takes
+        return interactions
     kept = weights > 0
-    counts: Any = (weights * _weights(takes))[kept]
-    return replace(takes.subset(kept), weights=counts)
+    counts: Any = (weights * _weights(interactions))[kept]
+    return replace(interactions.subset(kept), weights=counts)
 
 
 def _of_sparse(X: Any) -> Ratings:
@@ -302,9 +316,9 @@ def _of_sparse(X: Any) -> Ratings:
     n, m = kept.shape
     indptr, indices = kept.indptr.astype(np.int64), np.array(kept.indices, dtype=np.int32)
     levels = np.full(kept.nnz, 2, dtype=np.uint8)
-    takes = Ratings.from_csr(IdMap.of_range(n), IdMap.of_range(m), TAKEN, indptr, indices, levels)
+    interactions = Ratings.from_csr(IdMap.of_range(n), IdMap.of_range(m), INTERACTED, indptr, indices, levels)
     counts: Any = None if ones and kept.nnz == n_entries else kept.data.astype(np.float64)
-    return takes if counts is None or (counts == 1).all() else replace(takes, weights=counts)
+    return interactions if counts is None or (counts == 1).all() else replace(interactions, weights=counts)
 
 
 def _nobody() -> InvalidInputError:
@@ -321,12 +335,12 @@ def _added_up(
 ) -> Ratings:
     """Return takes, each pair once."""
     pairs = rows.astype(np.int64) * len(items) + columns
-    takes = Ratings.from_entries(users, items, rows, columns, np.ones(len(rows)), TAKEN, "last", seconds)
-    if len(pairs) == takes.n_ratings and (counts == 1).all():
-        return takes
-    place = np.searchsorted(takes.row_of_entry.astype(np.int64) * len(items) + takes.indices, pairs)
-    totals: Any = np.bincount(place, weights=counts, minlength=takes.n_ratings)
-    return replace(takes, weights=None if (totals == 1).all() else totals)
+    interactions = Ratings.from_entries(users, items, rows, columns, np.ones(len(rows)), INTERACTED, "last", seconds)
+    if len(pairs) == interactions.n_ratings and (counts == 1).all():
+        return interactions
+    place = np.searchsorted(interactions.row_of_entry.astype(np.int64) * len(items) + interactions.indices, pairs)
+    totals: Any = np.bincount(place, weights=counts, minlength=interactions.n_ratings)
+    return replace(interactions, weights=None if (totals == 1).all() else totals)
 
 
 def _counts(y: Any, n: int, *, named: bool = False, matrix: bool = False) -> NDArray[np.float64]:
@@ -413,7 +427,7 @@ def counts_apart(X: Any, times: Any = None) -> tuple[Any, Any, Any]:
 
 
 def holds_no_ratings(X: Any, y: Any) -> bool:
-    """Whether X and y hold takes alone: pairs without y, or with one value for all.
+    """Whether X and y hold interactions alone: pairs without y, or with one value for all.
 
     Examples
     --------
@@ -439,7 +453,7 @@ def ratings_in(X: Any, y: Any) -> list[Any] | None:
     elif sparse.issparse(X):
         values = sparse.coo_array(cast(Any, X)).data
     elif is_data_set(X):
-        values = None if getattr(X, "holds_takes", False) else X.y
+        values = None if getattr(X, "holds_interactions", False) else X.y
     elif y is None and (frame := as_frame(X)) is not None:
         names = list(map(str, frame.columns))
         other = find_count(names) is not None or find_timestamp(names, len(names), ()) is not None

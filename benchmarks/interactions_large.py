@@ -1,12 +1,12 @@
-"""Exposure models on 50 million made-up takes, beside `implicit`: seconds per round, quality, and peak memory.
+"""Exposure models on 50 million made-up interactions, beside `implicit`: seconds per round, quality, and peak memory.
 
-    python benchmarks/takes_large.py [PARTS]     all of it, or 1 / PARTS of users, items and takes
-    python benchmarks/takes_large.py tune FILE   what settings are worth; FILE, a JSON object a line, holds those done
+    python benchmarks/interactions_large.py [PARTS]     all of it, or 1 / PARTS of users, items and takes
+    python benchmarks/interactions_large.py tune FILE   what settings are worth; FILE, a JSON object a line, holds those done
 
 Each model is a process of its own, which reads a sparse matrix from a file, and two threads. Peak memory is that of the
 whole process, the matrix included. `implicit` (pip install implicit) runs its alternating least squares with
 conjugate gradients, with as many factors, threads and rounds as ours. nDCG@10 is that of 2,000 users, all items ranked,
-of whose takes a fifth was held out. Settings of both were chosen, among as many, by a fifth of the takes of 2,000 other
+of whose takes a fifth was held out. Settings of both were chosen, among as many, by a fifth of the interactions of 2,000 other
 users, held out of the training part for that. A difference of nDCG@10 stands beside its standard error over users, and
 is bold where it exceeds twice that.
 """
@@ -26,12 +26,12 @@ import numpy as np
 from common import publish, table
 from scipy import sparse
 
-from cofactor.datasets import make_takes
+from cofactor.datasets import make_interactions
 from cofactor.metrics.topn import user_ndcgs
 from cofactor.metrics.user_means import user_mean
 
 SECTIONS = {1: "takes: 50 million", 10: "takes: 5 million"}
-USERS, ITEMS, TAKES, PLANTED = 1_000_000, 100_000, 50_000_000, 20
+USERS, ITEMS, INTERACTIONS, PLANTED = 1_000_000, 100_000, 50_000_000, 20
 FACTORS, ROUNDS, N_TEST, SHARE = 64, 5, 2_000, 0.2
 THREADS = {"COFACTOR_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
@@ -76,13 +76,15 @@ class Clock:
 
 def make(parts: int, path: Path) -> None:
     """Write takes, a fifth of those of some users apart from the others."""
-    takes, truth = make_takes(USERS // parts, ITEMS // parts, TAKES // parts, PLANTED, random_state=0)
-    found = held_out(takes.indptr, takes.indices, seed=1)
+    interactions, truth = make_interactions(
+        USERS // parts, ITEMS // parts, INTERACTIONS // parts, PLANTED, random_state=0
+    )
+    found = held_out(interactions.indptr, interactions.indices, seed=1)
     np.savez(path, theta=truth.users, phi=truth.items, **found)
 
 
 def held_out(indptr: Any, indices: Any, seed: int) -> dict[str, Any]:
-    """Hold a fifth of the takes of some users out; return these, and what is left."""
+    """Hold a fifth of the interactions of some users out; return these, and what is left."""
     rng = np.random.default_rng(seed)
     users = np.sort(rng.choice(len(indptr) - 1, N_TEST, replace=False))
     kept, held = np.ones(len(indices), dtype=bool), []
@@ -96,7 +98,7 @@ def held_out(indptr: Any, indices: Any, seed: int) -> dict[str, Any]:
     return {"indptr": left, "indices": indices[kept], **test}
 
 
-def als(takes: sparse.csr_matrix, clock: Clock, **settings: float) -> Scores:
+def als(interactions: sparse.csr_matrix, clock: Clock, **settings: float) -> Scores:
     """Fit ours; return scores."""
     from cofactor.ratings import ImplicitALS
 
@@ -108,27 +110,27 @@ def als(takes: sparse.csr_matrix, clock: Clock, **settings: float) -> Scores:
         tol=0,
         random_state=0,
         callback=clock,
-    ).fit(takes)
+    ).fit(interactions)
     return lambda users: model.U_[users] @ model.V_.T
 
 
-def implicit_als(takes: sparse.csr_matrix, clock: Clock, **settings: float) -> Scores:
+def implicit_als(interactions: sparse.csr_matrix, clock: Clock, **settings: float) -> Scores:
     """Fit theirs."""
     from implicit.cpu.als import AlternatingLeastSquares
 
     how = settings or THEIRS
     model = AlternatingLeastSquares(factors=FACTORS, **how, iterations=ROUNDS, num_threads=2, random_state=0)
-    model.fit(takes, show_progress=False, callback=clock)
+    model.fit(interactions, show_progress=False, callback=clock)
     return lambda users: model.user_factors[users] @ model.item_factors.T
 
 
-def ease(takes: sparse.csr_matrix, clock: Clock) -> Scores:
+def ease(interactions: sparse.csr_matrix, clock: Clock) -> Scores:
     """Fit EASE, which chooses its solver and its penalty."""
     from cofactor.ratings import EASE
 
-    model = EASE(random_state=0).fit(takes)
+    model = EASE(random_state=0).fit(interactions)
     print(f"{model.solver_}, alpha = {model.alpha_:g}", file=sys.stderr)
-    return lambda users: model._table(users, 0, takes.shape[1])
+    return lambda users: model._table(users, 0, interactions.shape[1])
 
 
 METHODS: dict[str, Any] = {"ImplicitALS, cg": als, "implicit ALS, cg": implicit_als, "EASE": ease}
@@ -140,12 +142,14 @@ def one(name: str, path: Path, settings: dict[str, float]) -> dict[str, Any]:
     shape = len(data["indptr"]) - 1, data["phi"].shape[1]
     if settings:
         data = held_out(data["indptr"], data["indices"], seed=2)
-    takes = sparse.csr_matrix((np.ones(len(data["indices"]), np.float32), data["indices"], data["indptr"]), shape)
+    interactions = sparse.csr_matrix(
+        (np.ones(len(data["indices"]), np.float32), data["indices"], data["indptr"]), shape
+    )
     clock, began, busy = Clock(), time.perf_counter(), time.process_time()
     if name in METHODS:
-        scores = METHODS[name](takes, clock, **settings)
+        scores = METHODS[name](interactions, clock, **settings)
     elif name == "popularity":
-        counts = np.bincount(takes.indices, minlength=shape[1]).astype(np.float32)
+        counts = np.bincount(interactions.indices, minlength=shape[1]).astype(np.float32)
         scores = lambda users: np.tile(counts, (len(users), 1))  # noqa: E731
     else:
         theta, phi = data["theta"], data["phi"]
@@ -156,21 +160,23 @@ def one(name: str, path: Path, settings: dict[str, float]) -> dict[str, Any]:
         "round": clock.medians(),
         "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9,
     }
-    of_users = ndcgs(scores, takes, data)
+    of_users = ndcgs(scores, interactions, data)
     mean = user_mean(of_users)
     return found | {"ndcg": mean.mean, "error": mean.error, "users": of_users.tolist()}
 
 
-def ndcgs(scores: Scores, takes: sparse.csr_matrix, data: Any) -> Any:
+def ndcgs(scores: Scores, interactions: sparse.csr_matrix, data: Any) -> Any:
     """Return the nDCG@10 of each user of the test."""
     users, lists = data["users"], []
     for lo in range(0, len(users), 200):
         block = np.array(scores(users[lo : lo + 200]), dtype=np.float32)
         for row, user in zip(block, users[lo : lo + 200], strict=True):
-            row[takes.indices[takes.indptr[user] : takes.indptr[user + 1]]] = -np.inf
+            row[interactions.indices[interactions.indptr[user] : interactions.indptr[user + 1]]] = -np.inf
             best = np.argpartition(-row, 10)[:10]
             lists.append(best[np.argsort(-row[best], kind="stable")])
-    held = sparse.csr_array((np.ones(len(data["held"])), data["held"], data["held_of"]), (len(users), takes.shape[1]))
+    held = sparse.csr_array(
+        (np.ones(len(data["held"])), data["held"], data["held_of"]), (len(users), interactions.shape[1])
+    )
     return user_ndcgs(np.array(lists), held, 10)
 
 
@@ -223,7 +229,7 @@ def less(found: dict[str, Any], other: dict[str, Any]) -> str:
 
 def run(parts: int) -> None:
     path = data_of(parts)
-    rows, names = [], ("popularity", *METHODS, "probabilities that made the takes")
+    rows, names = [], ("popularity", *METHODS, "probabilities that made the interactions")
     every = {name: apart(name, path, {}) for name in names}
     for name, found in every.items():
         per_round = [f"{seconds:.1f}" for seconds in found["round"] or ()] or ["–", "–"]

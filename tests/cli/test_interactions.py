@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cofactor
-from cofactor.datasets import RatingDataset, read_takes
+from cofactor.datasets import RatingDataset, read_interactions
 from cofactor.ratings import EASE, Recommender
 
 READ_IT = "if the file says what users took, not how they liked it, read it with --implicit"
@@ -42,23 +42,23 @@ def fitted(run, file: Path, *options: object) -> tuple[object, dict[str, object]
 
 def test_users_and_items_alone_are_recognised(run, data: RatingDataset, clicks: Path) -> None:
     model, facts, told = fitted(run, clicks)
-    assert (facts["model"], facts["takes"], facts["users"]) == ("Recommender", data.n_ratings, data.n_users)
+    assert (facts["model"], facts["interactions"], facts["users"]) == ("Recommender", data.n_ratings, data.n_users)
     assert "read as what users took, since there is no column beside users and items" in told
     assert model.rating_model_ is None
     direct = Recommender(ratings=None, random_state=0).fit(data.X)
     found, expected = model.recommend([5], 4), direct.recommend([5], 4)
     assert np.array_equal(found.items, expected.items)
-    assert np.array_equal(found.p_take, expected.p_take)
+    assert np.array_equal(found.p_interact, expected.p_interact)
     rows = json.loads(run("recommend", clicks.with_suffix(".cofactor"), "--user", 5, "-n", 4, "--json").out)
-    assert [set(row) for row in rows] == [{"user", "rank", "item", "score", "p_take"}] * 4
+    assert [set(row) for row in rows] == [{"user", "rank", "item", "score", "p_interact"}] * 4
     assert [row["item"] for row in rows] == found.items[0].tolist()
-    assert [row["p_take"] for row in rows] == pytest.approx(found.p_take[0], rel=1e-5)
+    assert [row["p_interact"] for row in rows] == pytest.approx(found.p_interact[0], rel=1e-5)
 
 
 def test_counts_and_times_are_carried(run, plays: Path, tmp_path: Path) -> None:
     model, _, told = fitted(run, plays, "-m", "ease")
     assert "since there is a column 'plays', and none of ratings; as ratings with --bins 5" in told
-    taken = read_takes(plays)
+    taken = read_interactions(plays)
     assert np.array_equal(model.ratings_.weights, EASE().fit(taken).ratings_.weights)
     assert model.ratings_.weights.max() > 1
     timed = tmp_path / "timed.csv"
@@ -76,7 +76,7 @@ def test_counts_and_times_are_carried(run, plays: Path, tmp_path: Path) -> None:
 
 def test_ratings_are_read_as_takes_when_asked_or_all_the_same(run, data: RatingDataset, csv: Path, tmp_path) -> None:
     model, facts, told = fitted(run, csv, "--implicit")
-    assert (facts["takes"], "levels" in facts, told) == (data.n_ratings, False, "")
+    assert (facts["interactions"], "levels" in facts, told) == (data.n_ratings, False, "")
     assert model.rating_model_ is None
     ones = tmp_path / "ones.csv"
     ones.write_text("\n".join(["user,item,stars", *(f"{user},{item},1" for user, item in data.X.tolist())]))
@@ -92,13 +92,13 @@ def test_ratings_are_read_as_takes_when_asked_or_all_the_same(run, data: RatingD
             ["-m", "mmmf"],
             "holds takes, and MMMF learns from ratings, what users like more and less",
         ),
-        ("1,2,4\n1,3,4\n2,3,4\n", ["-m", "als"], "models of takes are popularity, ease, "),
+        ("1,2,4\n1,3,4\n2,3,4\n", ["-m", "als"], "models of interactions are popularity, ease, "),
         (NEGATIVE, [], "line 3, column 'plays': the count is -1, expected a number of at least 0"),
         ("user,item,plays\n1,2,0\n", [], "column 'plays': all counts are 0"),
         ("1,2\n", ["--levels", "1:5"], "--levels says what ratings there are, but there is no column beside"),
         ("1,2,3\n", ["--implicit", "--rating", 2], "--rating is for ratings, and --implicit reads none"),
         ("1,2,3\n", ["--count", 2, "--bins", 3], "--bins is for ratings, and --count reads none"),
-        ("1,2\n", ["-m", "popularity", "--param", "half_life=7"], "half_life=7 needs the time of each take"),
+        ("1,2\n", ["-m", "popularity", "--param", "half_life=7"], "half_life=7 needs the time of each interaction"),
         ("user,item,plays\n1,2,3\n", ["--count", "views"], "no column 'views' (--count)"),
         ("1,2,a\n1,3,b\n", [], f"such as --levels a,b; or, {READ_IT}"),
         ("\n".join(f"1,2,page {k}" for k in range(30)), [], f"labels with --labels; or, {READ_IT}"),
@@ -118,11 +118,11 @@ def test_what_becomes_of_rows_is_told(run, tmp_path: Path) -> None:
     file = tmp_path / "plays.csv"
     file.write_text("user,item,plays\n1,a,2\n1,a,3\n1,b,0\n2,a,4\n2,c,1\n")
     model, facts, told = fitted(run, file, "-m", "popularity", "--duplicates", "last")
-    assert facts["takes"] == 3
+    assert facts["interactions"] == 3
     assert model.ratings_.weights.tolist() == [5, 4, 1]
     assert "1 take of a pair that was taken before: counts of a pair add up" in told
     assert "left out, since nothing was taken: 1 row with count 0" in told
-    assert "--duplicates last is for ratings: counts of takes add up" in told
+    assert "--duplicates last is for ratings: counts of interactions add up" in told
     file.write_text("user,item,stars\n1,a,2\n1,a,3\n2,a,4\n2,c,1\n")
     model, _, told = fitted(run, file, "-m", "popularity", "--implicit")
     assert model.ratings_.weights is None
@@ -149,7 +149,7 @@ def test_counts_that_would_be_levels_are_told(run, data: RatingDataset, tmp_path
     file.write_text("\n".join(f"{user},{item},{n}" for (user, item), n in zip(data.X.tolist(), counts, strict=True)))
     outcome = run("fit", file, "-m", "als", "--alpha", 1, "--factors", 2, "-o", tmp_path / "x")
     assert "look like counts, with 23 distinct ones" in " ".join(outcome.err.split())
-    assert "--count 2 takes them as such" in " ".join(outcome.err.split())
+    assert "--count 2 interactions them as such" in " ".join(outcome.err.split())
     _, _, told = fitted(run, file, "-m", "ease", "--count", 2)
     assert told == ""
     file.write_text("\n".join(f"{k % 20},{k},{7 * k}" for k in range(200)))
@@ -201,11 +201,11 @@ def test_what_models_of_takes_cannot(run, csv: Path, clicks: Path, tmp_path: Pat
     assert "EASE says who takes what, and predicts no ratings" in run("predict", ease, clicks).error
     assert "--at-least 4: EASE says who takes what" in run("recommend", ease, "--user", 5, "--at-least", 4).error
     assert "--rank-by like: EASE says who takes" in run("recommend", ease, "--user", 5, "--rank-by", "like").error
-    assert run("recommend", ease, "--user", 5, "--rank-by", "take").status == 0
+    assert run("recommend", ease, "--user", 5, "--rank-by", "interaction").status == 0
     assert "with --rank" in run("evaluate", csv, "-m", "ease").error
     assert "method 'EASE' ranks items, and predicts no ratings; " in run("compare", csv, "-m", "ease").error
     assert "-likes 4: there are no ratings" in run("evaluate", clicks, "-m", "ease", "--likes", 4, "--rank").error
-    assert "holds takes and ratings.csv ratings" in run("compare", clicks, csv, "-m", "ease", "--rank").error
+    assert "holds interactions and ratings.csv ratings" in run("compare", clicks, csv, "-m", "ease", "--rank").error
     update = run("update", ease, csv, "--again", "--out", tmp_path / "later", "--json")
     assert json.loads(update.out)["new_ratings"] == 960
 
@@ -216,9 +216,9 @@ def test_evaluate_and_compare(run, data: RatingDataset, plays: Path) -> None:
     assert list(found["summary"]) == ["popularity", "Recommender", "EASE"]
     n_held_out = int(np.round(0.2 * np.unique(data.X[:, 0], return_counts=True)[1]).sum())
     n_open = 60 * 40 - data.n_ratings + n_held_out  # all items that users are not known to have taken
-    assert sum(found["summary"]["Recommender"]["p_take"]["items"]) == n_open
-    assert "p_take" not in found["summary"]["EASE"]
-    assert "P(take) of Recommender, to be among the held-out items" in run("evaluate", plays, "--at", 5).out
+    assert sum(found["summary"]["Recommender"]["p_interact"]["items"]) == n_open
+    assert "p_interact" not in found["summary"]["EASE"]
+    assert "P(interact) of Recommender, to be among the held-out items" in run("evaluate", plays, "--at", 5).out
     outcome = run("compare", plays, "-m", "ease", "--at", 5, "--rank", "--splits", 2)
     tested = [line for line in outcome.out.splitlines() if "over 60 users" in line]
     assert len(tested) == 2  # of two measures with a value for each user
@@ -236,14 +236,14 @@ def test_recommend_from_data(run, clicks: Path) -> None:
 
 
 def test_a_recommender_of_ratings_recommends_and_predicts(run, csv: Path) -> None:
-    few = ["--param", "n_sweeps=30", "--param", "burn_in=10", "--param", "exposure=ease"]
+    few = ["--param", "n_sweeps=30", "--param", "burn_in=10", "--param", "interactions=ease"]
     model, facts, _ = fitted(run, csv, *few)
     assert facts["parts"] == ["EASE", "OrdinalProbit"]
     file = csv.with_suffix(".cofactor")
     rows = json.loads(run("recommend", file, "--user", 5, "-n", 3, "--json").out)
     found = model.recommend([5], 3)
     assert [row["item"] for row in rows] == found.items[0].tolist()
-    for name in ("p_take", "p_like"):
+    for name in ("p_interact", "p_like"):
         assert [row[name] for row in rows] == pytest.approx(getattr(found, name)[0], rel=1e-5)
     pairs = [(5, row["item"]) for row in rows]
     assert [row["prediction"] for row in rows] == model.predict(pairs).tolist()
@@ -270,5 +270,5 @@ def test_a_column_of_times_is_no_column_of_ratings(run, tmp_path: Path, names: s
     (tmp_path / "clicks.csv").write_text(f"{names}\n{rows}")
     more = ("--model", "popularity", "--out", tmp_path / "m.cofactor")
     assert run("fit", tmp_path / "clicks.csv", *options, *more).status == 0
-    takes = cofactor.load(tmp_path / "m.cofactor").ratings_
-    assert (takes.n_ratings, takes.times is None) == (rows.count("\n"), False)
+    interactions = cofactor.load(tmp_path / "m.cofactor").ratings_
+    assert (interactions.n_ratings, interactions.times is None) == (rows.count("\n"), False)

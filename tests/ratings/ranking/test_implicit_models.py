@@ -1,4 +1,4 @@
-"""What every exposure model does: rank, fold in, update, save, and the same bits for any number of threads."""
+"""What every implicit-feedback model does: rank, fold in, update, save, and the same bits for any number of threads."""
 
 import re
 from itertools import pairwise
@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 import cofactor
-from cofactor.datasets import RatingDataset, make_takes
+from cofactor.datasets import RatingDataset, make_interactions
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.kernels.threads import library_limit, thread_limit
 from cofactor.ratings import (
@@ -26,12 +26,12 @@ from cofactor.ratings import (
     ShardedRatings,
     as_ratings,
 )
-from cofactor.ratings.ranking.takes import as_takes
+from cofactor.ratings.ranking.counts import as_interactions
 
-from .models import EXPOSURE, MODELS_UNDER_TEST, bits, fitted, takes_of
+from .models import IMPLICIT, MODELS_UNDER_TEST, bits, fitted, interactions_of
 
 every = pytest.mark.parametrize("name", MODELS_UNDER_TEST)
-every_exposure = pytest.mark.parametrize("name", EXPOSURE)
+every_implicit_model = pytest.mark.parametrize("name", IMPLICIT)
 
 
 def all_scores(model: Any) -> np.ndarray:
@@ -40,10 +40,10 @@ def all_scores(model: Any) -> np.ndarray:
     return model.decision_function([(u, i) for u in users for i in items]).reshape(len(users), len(items))
 
 
-@every_exposure
+@every_implicit_model
 def test_recommendations_are_those_of_brute_force(name: str) -> None:
     model = fitted(name)
-    scores, seen = all_scores(model), set(map(tuple, takes_of().tolist()))
+    scores, seen = all_scores(model), set(map(tuple, interactions_of().tolist()))
     items, found = model.recommend(n=4)
     assert items.shape == (len(model.users_), 4)
     for row, user in enumerate(model.users_.ids.tolist()):
@@ -76,7 +76,7 @@ def test_new_users_beside_others_are_as_alone_to_the_bit(name: str) -> None:
             assert np.array_equal(found, expected)
 
 
-@pytest.mark.parametrize("name", [name for name in EXPOSURE if name != "Popularity"])
+@pytest.mark.parametrize("name", [name for name in IMPLICIT if name != "Popularity"])
 def test_it_learns_who_likes_what(name: str) -> None:
     model = fitted(name)
     items = model.recommend(n=3)[0]
@@ -84,7 +84,7 @@ def test_it_learns_who_likes_what(name: str) -> None:
     assert same.mean() > 0.6
 
 
-@every_exposure
+@every_implicit_model
 def test_candidates_and_seen_items(name: str) -> None:
     model = fitted(name)
     items, scores = model.recommend([100], n=3, candidates=[0, 7], exclude_seen=False)
@@ -93,12 +93,12 @@ def test_candidates_and_seen_items(name: str) -> None:
     assert scores[0, 2] == -np.inf
 
 
-@every_exposure
+@every_implicit_model
 def test_the_same_bits_for_any_number_of_threads(name: str) -> None:
     models = []
     for n in (1, 2):
         with thread_limit(n), library_limit(n, "blas"):
-            models.append(clone(MODELS_UNDER_TEST[name]).fit(takes_of()))
+            models.append(clone(MODELS_UNDER_TEST[name]).fit(interactions_of()))
             models[-1].told = models[-1].recommend(n=5)[1].tobytes()
     assert bits(models[0]) == bits(models[1])
     assert models[0].told == models[1].told
@@ -134,7 +134,7 @@ def test_without_its_takes_it_folds_in(name: str, tmp_path: Path) -> None:
 
 @every
 def test_a_fold_in_of_a_known_history_ranks_as_training(name: str) -> None:
-    model, X = fitted(name), takes_of()
+    model, X = fitted(name), interactions_of()
     user = X[X[:, 0] == 105]
     new = model.fold_in([("new", item) for item in user[:, 1]])
     tolerance = 0.3 if name == "BPR" else 0.02  # whose steps are random
@@ -149,7 +149,7 @@ def test_a_fold_in_of_a_known_history_ranks_as_training(name: str) -> None:
 def test_who_took_nothing_gets_what_is_popular(name: str) -> None:
     model = fitted(name)
     new = model.fold_in([("new", 0), ("cold", "unheard of")])
-    popular = np.argsort(-Popularity().fit(takes_of()).scores_, kind="stable")
+    popular = np.argsort(-Popularity().fit(interactions_of()).scores_, kind="stable")
     assert answers(new, n=30)[0][0].tolist() == model.items_.ids[popular].tolist()
 
 
@@ -170,7 +170,7 @@ def test_counts_of_which_sums_are_lost_are_refused() -> None:
 
 
 def test_small_weights_say_as_much_as_large_ones() -> None:
-    X = takes_of()
+    X = interactions_of()
     weights = np.where(np.arange(len(X)) % 2, 1.0, 0.5)
     found = [Popularity().fit(X, sample_weight=scale * weights) for scale in (1.0, 0.001)]
     assert np.allclose(found[0].popularity_, found[1].popularity_)
@@ -188,15 +188,15 @@ def test_of_equals_the_popular_one_comes_first(model: Any) -> None:
 
 @pytest.mark.parametrize("model", [EASE(random_state=0), ItemKNN(), RP3beta(), ImplicitALS(random_state=0)])
 def test_with_two_clicks_of_each_user_no_model_is_worse_than_popularity(model: Any) -> None:
-    takes, _ = make_takes(4000, 400, 12_000, random_state=0)
+    interactions, _ = make_interactions(4000, 400, 12_000, random_state=0)
     rng = np.random.default_rng(0)
-    order = np.lexsort((rng.random(takes.nnz), np.repeat(np.arange(4000), np.diff(takes.indptr))))
-    kept = np.concatenate([order[lo : lo + min(2, hi - lo - 1)] for lo, hi in pairwise(takes.indptr)])
-    row_of = np.repeat(np.arange(4000), np.diff(takes.indptr))
-    X, out = np.c_[row_of, takes.indices][kept], np.ones(takes.nnz, dtype=bool)
+    order = np.lexsort((rng.random(interactions.nnz), np.repeat(np.arange(4000), np.diff(interactions.indptr))))
+    kept = np.concatenate([order[lo : lo + min(2, hi - lo - 1)] for lo, hi in pairwise(interactions.indptr)])
+    row_of = np.repeat(np.arange(4000), np.diff(interactions.indptr))
+    X, out = np.c_[row_of, interactions.indices][kept], np.ones(interactions.nnz, dtype=bool)
     out[kept] = False
     users = np.intersect1d(X[:, 0], row_of[out])
-    hidden = set(zip(row_of[out].tolist(), takes.indices[out].tolist(), strict=True))
+    hidden = set(zip(row_of[out].tolist(), interactions.indices[out].tolist(), strict=True))
 
     def share(found: np.ndarray) -> np.ndarray:
         hits = [[(u, i) in hidden for i in row] for u, row in zip(users.tolist(), found.tolist(), strict=True)]
@@ -208,7 +208,7 @@ def test_with_two_clicks_of_each_user_no_model_is_worse_than_popularity(model: A
 
 @every
 def test_an_update_takes_in_users_and_items(name: str) -> None:
-    model = clone(MODELS_UNDER_TEST[name]).fit(takes_of())
+    model = clone(MODELS_UNDER_TEST[name]).fit(interactions_of())
     model.update([("new", "film"), (100, "film"), ("new", 7)])
     assert model.users_.index(["new"])[0] >= 0
     assert model.items_.index(["film"])[0] >= 0
@@ -224,7 +224,7 @@ def test_an_update_takes_in_users_and_items(name: str) -> None:
 
 @every
 def test_takes_come_in_many_forms(name: str) -> None:
-    X = takes_of()
+    X = interactions_of()
     model = fitted(name)
     ratings = Ratings.from_pairs(X, np.arange(len(X)) % 5 + 1)
     indices = np.column_stack([X[:, 0] - 100, X[:, 1] // 7])
@@ -240,7 +240,7 @@ def binary(name: str) -> dict[str, Any]:
     """Return the parameters by which counts say nothing."""
     if not name.startswith("Recommender"):
         return {"counts": "binary"}
-    return {"exposure": [clone(part).set_params(counts="binary") for part in MODELS_UNDER_TEST[name].exposure]}
+    return {"interactions": [clone(part).set_params(counts="binary") for part in MODELS_UNDER_TEST[name].interactions]}
 
 
 @pytest.mark.parametrize("model", [Popularity(), EASE(1.0), ImplicitALS(2, random_state=0)], ids=repr)
@@ -259,7 +259,7 @@ def test_the_newest_takes_say_most() -> None:
         for times in ([1, 2], [2, 1])
     )
     assert (old % 2, new % 2) == (1, 0)
-    with pytest.raises(InvalidInputError, match="needs the time of each take"):
+    with pytest.raises(InvalidInputError, match="needs the time of each interaction"):
         EASE(1.0, recency=3).fit(X)
 
 
@@ -296,7 +296,7 @@ def test_ratings_in_shards_are_not_taken_for_takes(model: Any) -> None:
 
 @pytest.mark.parametrize("name", ["EASE", "Recommender"])
 def test_updates_and_fold_ins_refuse_ratings_as_counts_as_a_fit_does(name: str) -> None:
-    model = clone(MODELS_UNDER_TEST[name]).fit(takes_of())
+    model = clone(MODELS_UNDER_TEST[name]).fit(interactions_of())
     for learn in (clone(model).fit, model.update, model.fold_in):
         with pytest.raises(InvalidInputError, match="y is to hold counts, and these look like ratings: 1, 2, 3, 4, 5"):
             learn([(k, 7) for k in range(100)], STARS)
@@ -319,25 +319,25 @@ def test_what_a_name_calls_counts_are_counts_however_they_look() -> None:
 
 
 def test_weights_of_a_matrix_go_to_the_takes_at_their_places() -> None:
-    """However either is stored; a take without a weight is none, and a weight without a take does not count."""
+    """However either is stored; an interaction without a weight is none, and a weight without an interaction does not count."""
     rng = np.random.default_rng(0)
     row, column = np.divmod(rng.choice(600, 200, replace=False), 20)
     plays = sparse.coo_array((rng.integers(1, 6, 200), (row, column)), (30, 20))
     some = sparse.coo_array((plays.data[20:], (row[20:], column[20:])), plays.shape)
-    expected = as_takes(np.stack([row, column], axis=1), plays.data * 10)
+    expected = as_interactions(np.stack([row, column], axis=1), plays.data * 10)
     twice = sparse.coo_array((np.r_[plays.data, plays.data] / 2, (np.r_[row, row], np.r_[column, column])), plays.shape)
     for form in (plays, plays.tocsr(), plays.tocsc(), plays.tolil(), twice):
         for entries in (plays.astype(bool), plays != 0, form.astype(bool).tocsc()):
-            takes = as_takes(entries, sample_weight=10 * form)
-            np.testing.assert_array_equal(takes.indices, expected.indices)
-            np.testing.assert_array_equal(takes.weights, expected.weights)
-    np.testing.assert_array_equal(as_takes(plays.astype(bool), sample_weight=some).weights.sum(), some.sum())
-    np.testing.assert_array_equal(as_takes(some.astype(bool), sample_weight=plays).weights.sum(), some.sum())
+            interactions = as_interactions(entries, sample_weight=10 * form)
+            np.testing.assert_array_equal(interactions.indices, expected.indices)
+            np.testing.assert_array_equal(interactions.weights, expected.weights)
+    np.testing.assert_array_equal(as_interactions(plays.astype(bool), sample_weight=some).weights.sum(), some.sum())
+    np.testing.assert_array_equal(as_interactions(some.astype(bool), sample_weight=plays).weights.sum(), some.sum())
     for X in (np.stack([row, column], axis=1), sparse.csr_array((30, 21))):
         with pytest.raises(
             InvalidInputError, match=r"sample_weight is a sparse matrix of shape \(30, 20\), and so must be X"
         ):
-            as_takes(X, sample_weight=plays)
+            as_interactions(X, sample_weight=plays)
 
 
 def test_a_column_of_numbers_that_is_not_read_is_told() -> None:
@@ -359,14 +359,14 @@ def test_an_item_that_was_rated_twice_is_taken_once() -> None:
     pairs = np.array(X, dtype=object)
     frame = pytest.importorskip("pandas").DataFrame(X, columns=["user", "item"]).assign(rating=y)
     for given in (RatingDataset("tiny", pairs, y, np.arange(1.0, 6.0)), frame):
-        assert as_takes(given).weights is None
-        assert as_takes(given).n_ratings == 2
-    assert as_takes(X).weights.tolist() == [2, 1]
+        assert as_interactions(given).weights is None
+        assert as_interactions(given).n_ratings == 2
+    assert as_interactions(X).weights.tolist() == [2, 1]
 
 
 @pytest.mark.parametrize("name", ["EASE", "ImplicitALS", "Recommender"])
 def test_counts_of_new_users_count_where_those_of_training_did(name: str, tmp_path: Path) -> None:
-    X, new, counts = takes_of(), [("new", 0), ("new", 21)], [1, 40]
+    X, new, counts = interactions_of(), [("new", 0), ("new", 21)], [1, 40]
     plain = clone(MODELS_UNDER_TEST[name]).fit(X)
     plain.save(tmp_path / "lean.cofactor", ratings=False)
     lean = cofactor.load(tmp_path / "lean.cofactor")
@@ -380,7 +380,7 @@ def test_counts_of_new_users_count_where_those_of_training_did(name: str, tmp_pa
 
 def test_takes_of_unknown_items_are_called_takes() -> None:
     with pytest.raises(InvalidInputError, match="^1 take is of items which the model does not know"):
-        as_takes([("ann", "Up"), ("ann", "Heat")], items=as_takes([("bob", "Up")]).items)
+        as_interactions([("ann", "Up"), ("ann", "Heat")], items=as_interactions([("bob", "Up")]).items)
 
 
 def test_stars_as_weights_and_counts_of_zero_are_taken() -> None:
@@ -402,7 +402,7 @@ def test_stars_as_weights_and_counts_of_zero_are_taken() -> None:
 )
 def test_parameters_out_of_range_are_named(model: Any, argument: str) -> None:
     with pytest.raises((ValueError, TypeError), match=argument):
-        model.fit(takes_of())
+        model.fit(interactions_of())
 
 
 @pytest.mark.parametrize("form", ["coo", "csr", "csc", "lil"])
@@ -411,7 +411,10 @@ def test_entries_of_a_sparse_matrix_are_takes_whatever_its_form(form: str) -> No
     rows, columns, counts = rng.integers(0, 9, 60), rng.integers(0, 7, 60), rng.choice([0, 1, 9, 200], 60)
     table = sparse.coo_array((counts, (rows, columns)), shape=(9, 7))  # holds pairs twice, and zeros
     given = table.asformat(form)
-    found, model = as_takes(given), as_takes(table, sample_weight=np.ones(60))  # the latter entry by entry
+    found, model = (
+        as_interactions(given),
+        as_interactions(table, sample_weight=np.ones(60)),
+    )  # the latter entry by entry
     np.testing.assert_array_equal(given.toarray(), table.toarray())
     assert found.users == model.users
     for name in ("indptr", "indices", "levels", "col_indptr", "col_indices", "to_csr", "weights"):
@@ -428,13 +431,13 @@ def test_als_has_no_more_factors_than_users_or_items(solver: str) -> None:
 
 def test_a_penalty_that_leaves_nothing_is_warned_of() -> None:
     """Whoever takes alpha for the confidence of Hu et al. gets lists that mean nothing."""
-    X = make_takes(100, 60, 1000, random_state=0)[0]
+    X = make_interactions(100, 60, 1000, random_state=0)[0]
     with pytest.warns(InputWarning, match=r"alpha=40\.0 is too large a penalty: .* unobserved"):
         ImplicitALS(8, alpha=40.0, random_state=0).fit(X)
 
 
 def test_vectors_for_scores_are_refused_where_there_are_none() -> None:
-    model = EASE(alpha=100.0).fit(make_takes(100, 60, 1000, random_state=0)[0])
+    model = EASE(alpha=100.0).fit(make_interactions(100, 60, 1000, random_state=0)[0])
     with pytest.raises(InvalidInputError, match=r"for_='scores': scores of EASE .* ImplicitALS"):
         model.item_vectors("scores")
 
@@ -451,7 +454,7 @@ def test_sparse_takes_have_other_factors_than_popularity() -> None:
 
 
 def test_walks_hold_popular_items_back_as_far_as_lists_become_better() -> None:
-    """Where all takes are by popularity alone, nothing is to be held back; where kinds matter, it depends."""
+    """Where all interactions are by popularity alone, nothing is to be held back; where kinds matter, it depends."""
     rng = np.random.default_rng(0)
     popular = np.column_stack([np.repeat(np.arange(400), 5), (100 * rng.random(2000) ** 3).astype(int)])
     assert RP3beta().fit(popular).beta_ <= 0.2
@@ -470,7 +473,7 @@ def test_a_penalty_is_found_where_all_cells_weigh_much() -> None:
 
 
 def test_a_chosen_penalty_leaves_factors_though_more_is_learned_from() -> None:
-    """A tenth of the takes is held out for the choice, and what the rest bears may leave nothing when all are told."""
+    """A tenth of the interactions is held out for the choice, and what the rest bears may leave nothing when all are told."""
     for seed in range(60):
         X = np.argwhere(np.random.default_rng(seed).random((10, 12)) < 0.4)
         model = ImplicitALS(1, random_state=seed).fit(X)  # a warning would be an error
@@ -487,7 +490,7 @@ def test_a_chosen_penalty_leaves_factors_though_more_is_learned_from() -> None:
         [("ann", "Up")],
         [(user, item) for user in range(6) for item in ("Up", f"film {user % 3}")],
     ],
-    ids=["one user", "one item", "all alike", "one take", "an item that everybody has"],
+    ids=["one user", "one item", "all alike", "one interaction", "an item that everybody has"],
 )
 def test_little_to_learn_from_gives_lists_of_what_is_left(name: str, X: list[tuple[Any, Any]]) -> None:
     model = clone(MODELS_UNDER_TEST[name]).fit(X)
@@ -502,8 +505,8 @@ def test_little_to_learn_from_gives_lists_of_what_is_left(name: str, X: list[tup
 def test_a_fit_warns_of_a_robot() -> None:
     robot = [("robot", item) for item in range(40)]
     people = [(f"user {user}", item) for user in range(9) for item in (user, user + 1)]
-    with pytest.warns(InputWarning, match="user robot has 69% of all takes"):
+    with pytest.warns(InputWarning, match="user robot has 69% of all interactions"):
         Popularity().fit(robot + people)
-    with pytest.warns(InputWarning, match="user robot has 96% of all takes"):  # the same film again and again
+    with pytest.warns(InputWarning, match="user robot has 96% of all interactions"):  # the same film again and again
         Recommender(Popularity(), None).fit([("robot", 0)] * 400 + people)
     Popularity().fit(people)

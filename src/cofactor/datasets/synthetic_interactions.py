@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cofactor.checks import check_number, make_generator
-from cofactor.datasets.types import TakeDataset
+from cofactor.datasets.types import InteractionDataset
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.typing import RandomState
 
-__all__ = ["TakeTruth", "make_events", "make_takes"]
+__all__ = ["InteractionTruth", "make_events", "make_interactions"]
 
 _DRAWS = 1 << 20  # draws of one chunk of users: 50 MB
 _ROUNDS = 30  # of draws for users whose draws hit the same item more than once
@@ -29,8 +29,8 @@ _NOW, _YEAR, _MINUTE = 1_700_000_000, 31_536_000, 60
 
 
 @dataclass(frozen=True, eq=False)
-class TakeTruth:
-    """What `make_takes` knows about its takes.
+class InteractionTruth:
+    """What `make_interactions` knows about its interactions.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ class TakeTruth:
 
     Examples
     --------
-    >>> from cofactor.datasets import make_takes
-    >>> X, truth = make_takes(100, 50, 500, 3, random_state=0)
+    >>> from cofactor.datasets import make_interactions
+    >>> X, truth = make_interactions(100, 50, 500, 3, random_state=0)
     >>> truth.users.shape, truth.items.shape
     ((100, 3), (3, 50))
     """
@@ -51,15 +51,15 @@ class TakeTruth:
     items: NDArray[np.float32]
 
 
-def make_takes(
+def make_interactions(
     n_users: int = 1000,
     n_items: int = 500,
-    n_takes: int = 20_000,
+    n_interactions: int = 20_000,
     n_factors: int = 10,
     *,
     tail: float = 0.8,
     random_state: RandomState = None,
-) -> tuple[csr_array[Any, Any], TakeTruth]:
+) -> tuple[csr_array[Any, Any], InteractionTruth]:
     r"""Sample what users take, from a mixture whose users and items both have power laws.
 
     .. math::
@@ -76,8 +76,8 @@ def make_takes(
     ----------
     n_users, n_items : int, default 1000 and 500
         Size of the matrix.
-    n_takes : int, default 20000
-        Number of takes, at least one for each user; a few less where users draw the same items again and again.
+    n_interactions : int, default 20000
+        Number of interactions, at least one for each user; a few less where users draw the same items again and again.
     n_factors : int, default 10
         Number of factors k.
     tail : float, default 0.8
@@ -89,38 +89,38 @@ def make_takes(
     -------
     takes : csr_array of shape (n_users, n_items), float32
         Ones, with int32 indices where they suffice.
-    truth : TakeTruth
-        θ and φ: ``truth.users @ truth.items`` are the probabilities of the first take.
+    truth : InteractionTruth
+        θ and φ: ``truth.users @ truth.items`` are the probabilities of the first interaction.
 
     Raises
     ------
     InvalidInputError
-        If there are fewer takes than users, or more than a fifth of all cells.
+        If there are fewer interactions than users, or more than a fifth of all cells.
 
     Examples
     --------
-    >>> takes, truth = make_takes(200, 100, 2000, random_state=0)
+    >>> takes, truth = make_interactions(200, 100, 2000, random_state=0)
     >>> takes.shape, takes.nnz, truth.users.shape
     ((200, 100), 2000, (200, 10))
     """
     for name, value in {"n_users": n_users, "n_items": n_items, "n_factors": n_factors}.items():
         check_number(name, value, low=1, whole=True)
-    check_number("n_takes", n_takes, low=n_users, whole=True)
+    check_number("n_interactions", n_interactions, low=n_users, whole=True)
     check_number("tail", tail, low=0)
-    if n_takes > 0.2 * n_users * n_items:
+    if n_interactions > 0.2 * n_users * n_items:
         raise InvalidInputError(
             f"expected at most a fifth of the {n_users * n_items:,} cells",
-            argument="n_takes",
-            found=n_takes,
+            argument="n_interactions",
+            found=n_interactions,
             advice=("lower it, or raise ", Argument("n_items")),
         )
     rng = make_generator(random_state)
     truth = _truth(rng, n_users, n_items, n_factors, tail)
-    counts = shared_out(rng.random(n_users) ** -0.5, n_takes, 1, max(1, int(_MOST * n_items)))
+    counts = shared_out(rng.random(n_users) ** -0.5, n_interactions, 1, max(1, int(_MOST * n_items)))
     ladders = np.cumsum(truth.items, axis=1, dtype=np.float64) + np.arange(n_factors)[:, None]
     ladders[:, -1] = np.arange(1, n_factors + 1)
     firsts = np.concatenate([[0], np.cumsum(counts)])
-    chunks = np.unique(np.searchsorted(firsts, np.arange(0, n_takes + _DRAWS, _DRAWS)).clip(max=n_users))
+    chunks = np.unique(np.searchsorted(firsts, np.arange(0, n_interactions + _DRAWS, _DRAWS)).clip(max=n_users))
     found, sizes = [], []
     for lo, hi in pairwise(chunks):
         rows, columns = _chunk(rng, truth.users[lo:hi], ladders.ravel(), counts[lo:hi])
@@ -141,10 +141,10 @@ def make_events(
     *,
     tail: float = 0.8,
     random_state: RandomState = None,
-) -> tuple[TakeDataset, TakeTruth]:
+) -> tuple[InteractionDataset, InteractionTruth]:
     r"""Sample the events of a shop: views, of which some are followed by a cart, and of these some by a purchase.
 
-    Half of the views of a user are drawn as the takes of `make_takes`, though an item may be viewed again. They lead to
+    Half of the views of a user are drawn as the interactions of `make_interactions`, though an item may be viewed again. They lead to
     a cart with probability :math:`.15\, s_j`, and a cart to a purchase with .4, where :math:`s_j \le 1` says how well
     an item sells: the logarithm of s is normal, of standard deviation 2, and cut at 0. The other views come from
     curiosity: of any item with probability proportional to :math:`r_j^{-\tau}`, and without consequence. Of a hundred
@@ -165,16 +165,16 @@ def make_events(
 
     Returns
     -------
-    events : TakeDataset
+    events : InteractionDataset
         With ``kinds`` "view", "cart" and "purchase", in the order of time.
-    truth : TakeTruth
+    truth : InteractionTruth
         ``truth.users @ truth.items`` are the shares of purchases, items with :math:`s_j` in their rows.
 
     Examples
     --------
     >>> events, truth = make_events(200, 100, 4000, random_state=0)
     >>> events, sorted(set(events.kinds.tolist()))
-    (TakeDataset('shop': 4231 takes, 200 users, 100 items), ['cart', 'purchase', 'view'])
+    (InteractionDataset('shop': 4231 interactions, 200 users, 100 items), ['cart', 'purchase', 'view'])
     """
     for name, value in {"n_users": n_users, "n_items": n_items, "n_factors": n_factors}.items():
         check_number(name, value, low=1, whole=True)
@@ -199,9 +199,9 @@ def make_events(
     order = np.argsort(stamps, kind="stable")
     kinds = np.repeat(np.array(["view", "cart", "purchase"]), list(map(len, parts)))[order]
     X = np.column_stack((users[rows], items[rows]))[order]
-    data = TakeDataset("shop", X, np.ones(len(X)), None, timestamps=stamps[order], kinds=kinds)
+    data = InteractionDataset("shop", X, np.ones(len(X)), None, timestamps=stamps[order], kinds=kinds)
     bought_items = truth.items * selling.astype(np.float32)
-    return data, TakeTruth(truth.users, bought_items / bought_items.sum(axis=1, keepdims=True))
+    return data, InteractionTruth(truth.users, bought_items / bought_items.sum(axis=1, keepdims=True))
 
 
 def _drawn(rng: np.random.Generator, ladders: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -209,12 +209,12 @@ def _drawn(rng: np.random.Generator, ladders: NDArray[np.float64]) -> NDArray[np
     return np.asarray((rng.random(len(ladders))[:, None] * ladders[:, -1:] >= ladders).sum(axis=1))
 
 
-def _truth(rng: np.random.Generator, n: int, m: int, d: int, tail: float) -> TakeTruth:
+def _truth(rng: np.random.Generator, n: int, m: int, d: int, tail: float) -> InteractionTruth:
     users = rng.standard_gamma(0.2, size=(n, d), dtype=np.float32) + np.float32(1e-6)
     users /= users.sum(axis=1, keepdims=True)
     log_rate = -tail * np.log(1.0 + rng.permutation(m)) + _LIKING * rng.standard_normal((d, m))
     items = np.exp(log_rate - log_rate.max(axis=1, keepdims=True))
-    return TakeTruth(users, (items / items.sum(axis=1, keepdims=True)).astype(np.float32))
+    return InteractionTruth(users, (items / items.sum(axis=1, keepdims=True)).astype(np.float32))
 
 
 def shared_out(weights: NDArray[np.float64], total: int, least: int, most: int) -> NDArray[np.int64]:
@@ -233,7 +233,7 @@ def shared_out(weights: NDArray[np.float64], total: int, least: int, most: int) 
 def _chunk(
     rng: np.random.Generator, shares: NDArray[np.float32], ladder: NDArray[np.float64], counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return users and items of the takes of some users, sorted; `ladder` has the distributions of items in a row."""
+    """Return users and items of the interactions of some users, sorted; `ladder` has the distributions of items in a row."""
     (n, d), m = shares.shape, len(ladder) // shares.shape[1]
     factors = np.cumsum(shares, axis=1, dtype=np.float64)
     steps = (factors / factors[:, -1:] + np.arange(n)[:, None]).ravel()

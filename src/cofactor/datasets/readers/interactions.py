@@ -7,20 +7,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.columns import ALIASES, Column, names_ratings, plain, why_takes
+from cofactor.columns import ALIASES, Column, names_ratings, plain, why_interactions
 from cofactor.datasets.cells import IdMode, numbers_of
 from cofactor.datasets.readers.looks import looks_like_ratings
 from cofactor.datasets.readers.ratings import opened, origin, pairs_in, positions_of, ratings_in, times_in
 from cofactor.datasets.table import Table
-from cofactor.datasets.types import RatingDataset, TakeDataset
+from cofactor.datasets.types import InteractionDataset, RatingDataset
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.files import PathLike, data_name
 from cofactor.text import counted
 
-__all__ = ["read_ratings_or_takes", "read_takes"]
+__all__ = ["read_interactions", "read_ratings_or_interactions"]
 
 
-def read_takes(
+def read_interactions(
     path: PathLike,
     user: Column | None = None,
     item: Column | None = None,
@@ -33,7 +33,7 @@ def read_takes(
     encoding: str = "utf-8",
     ids: IdMode = "auto",
     name: str | None = None,
-) -> TakeDataset:
+) -> InteractionDataset:
     r"""Read who took what from a text or Parquet file: clicks, plays, purchases, or what was rated at all.
 
     Parameters
@@ -43,14 +43,14 @@ def read_takes(
         holds times if its first cell is one.
     count : str or int, optional
         Column that says how often each pair was taken: numbers, at least 0. By default one that is called count, plays,
-        clicks, views, purchases or the like, and otherwise each row is one take.
+        clicks, views, purchases or the like, and otherwise each row is one interaction.
     kind : str or int, optional
         Column of the kind of each event: view, cart, purchase. By default one that is called event, event_type, action,
         behavior, kind or the like, where there are no ratings.
 
     Returns
     -------
-    TakeDataset
+    InteractionDataset
         In the order of the file. Models add up the counts of pairs that occur twice; where there is no count, but a
         column of ratings, an item that was rated again is taken once, when it was rated last (``n_dropped`` says how
         many ratings are left out so).
@@ -66,18 +66,18 @@ def read_takes(
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = pathlib.Path(folder.name, "plays.csv")
     >>> _ = path.write_text("who,song,plays\nann,Help,4\nbob,Help,1\n")
-    >>> data = read_takes(path)
+    >>> data = read_interactions(path)
     >>> data.X.tolist(), data.y.tolist()
     ([['ann', 'Help'], ['bob', 'Help']], [4.0, 1.0])
     >>> folder.cleanup()
     """
     table = opened(path, sep, header, encoding, ids, rated=None)
-    _, told = why_takes(table.names, table.first_row)
+    _, told = why_interactions(table.names, table.first_row)
     columns = {"user": user, "item": item, "count": count, "timestamp": timestamp, "kind": kind}
-    return _takes(table, columns, told, ids, name or data_name(path))
+    return _interactions(table, columns, told, ids, name or data_name(path))
 
 
-def read_ratings_or_takes(
+def read_ratings_or_interactions(
     path: PathLike,
     user: Column | None = None,
     item: Column | None = None,
@@ -102,7 +102,7 @@ def read_ratings_or_takes(
 
     Returns
     -------
-    data : RatingDataset or TakeDataset
+    data : RatingDataset or InteractionDataset
     why : str
         Why these are takes; empty for ratings.
 
@@ -112,18 +112,18 @@ def read_ratings_or_takes(
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = pathlib.Path(folder.name, "clicks.csv")
     >>> _ = path.write_text("user,item\nann,Up\nbob,Up\n")
-    >>> read_ratings_or_takes(path)
-    (TakeDataset('clicks.csv': 2 takes, 2 users, 1 item), 'there is no column beside users and items')
+    >>> read_ratings_or_interactions(path)
+    (InteractionDataset('clicks.csv': 2 interactions, 2 users, 1 item), 'there is no column beside users and items')
     >>> folder.cleanup()
     """
     scale = rating.pop("scale", None)
     asked = {key: value for key, value in rating.items() if value is not None and (key, value) != ("bin_by", "auto")}
     table = opened(path, sep, header, encoding, ids, rated=True if asked else None)
     called = name or data_name(path)
-    why, told = ("", {}) if asked else why_takes(table.names, table.first_row, timed=timestamp is not None)
+    why, told = ("", {}) if asked else why_interactions(table.names, table.first_row, timed=timestamp is not None)
     if why:
         columns = {"user": user, "item": item, "count": None, "timestamp": timestamp, "kind": None}
-        return _takes(table, columns, told, ids, called), why
+        return _interactions(table, columns, told, ids, called), why
     column = asked.pop("rating", None)
     positions = positions_of(table, {"user": user, "item": item, "rating": column}, timestamp)
     how: dict[str, Any] = {"timed": timestamp is not None, "guessed": column is None, "scale": scale}
@@ -131,14 +131,16 @@ def read_ratings_or_takes(
     if scale is None and not asked and data.n_ratings and (data.y == data.y[0]).all():
         shown = f"{data.y[0]:g}" if data.coding is None or not data.coding.words else data.coding.named(data.y[:1])[0]
         ones = np.ones(data.n_ratings)
-        text = data.description.replace("rating", "take", 1)
-        takes = TakeDataset(called, data.X, ones, None, timestamps=data.timestamps, description=text)
-        return takes, f"all ratings are {shown}"
+        text = data.description.replace("rating", "interaction", 1)
+        interactions = InteractionDataset(called, data.X, ones, None, timestamps=data.timestamps, description=text)
+        return interactions, f"all ratings are {shown}"
     return data, ""
 
 
-def _takes(table: Table, columns: dict[str, Any], told: dict[str, Any], ids: IdMode, name: str) -> TakeDataset:
-    """Return the takes of a table; `columns` were asked for, and `told` are those that their names show."""
+def _interactions(
+    table: Table, columns: dict[str, Any], told: dict[str, Any], ids: IdMode, name: str
+) -> InteractionDataset:
+    """Return the interactions of a table; `columns` were asked for, and `told` are those that their names show."""
     asked_count, timestamp = columns["count"], columns["timestamp"]
     extra = {
         "count": told.get("count") if asked_count is None else asked_count,
@@ -160,9 +162,9 @@ def _takes(table: Table, columns: dict[str, Any], told: dict[str, Any], ids: IdM
         last = _last_of_each(X, times)
         X, counts, times = X[last], counts[last], None if times is None else times[last]
     kinds = None if named is None else np.array(named.values)[named.codes]
-    text = f"{counted(len(X), 'take')} read from {table.file}, {origin(table.names, positions)}"
+    text = f"{counted(len(X), 'interaction')} read from {table.file}, {origin(table.names, positions)}"
     more: dict[str, Any] = {"timestamps": times, "description": text, "n_dropped": n_rows - len(X), "kinds": kinds}
-    return TakeDataset(name, X, counts, None, **more)
+    return InteractionDataset(name, X, counts, None, **more)
 
 
 def _last_of_each(X: NDArray[Any], times: NDArray[np.int64] | None) -> NDArray[np.intp]:
