@@ -215,7 +215,7 @@ def test_infinite_scores_are_ordinary_ones():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for name, metric in LABEL_METRICS.items():
-            if metric.interactions == "scores" and not name.endswith("5"):
+            if metric.takes == "scores" and not name.endswith("5"):
                 assert metric(Y, scores) == metric(Y, finite), name
 
 
@@ -318,7 +318,7 @@ def test_report_has_every_metric_with_its_default():
     report = label_report(labels, *given.values())
     assert list(report) == list(LABEL_METRICS)
     for name, metric in LABEL_METRICS.items():
-        assert report[name] == pytest.approx(metric(labels, given[metric.interactions]))
+        assert report[name] == pytest.approx(metric(labels, given[metric.takes]))
     assert "precision_at_5" not in label_report(Y, PREDICTED, PREDICTED)
 
 

@@ -259,8 +259,8 @@ def _can_have(task: Task, metric: str, estimator: Any) -> bool:
 def _needed(task: Task, metric: str) -> str:
     """Return the method of an estimator without which there is no such measure, empty if none is needed."""
     if task == "labels":
-        interactions = LABEL_METRICS[metric].interactions if metric in LABEL_METRICS else "labels"
-        return {"labels": "", "scores": "decision_function", "probabilities": "predict_proba"}[interactions]
+        takes = LABEL_METRICS[metric].takes if metric in LABEL_METRICS else "labels"
+        return {"labels": "", "scores": "decision_function", "probabilities": "predict_proba"}[takes]
     return "predict_proba" if metric in PROBABILITY_METRICS else ""
 
 

@@ -38,7 +38,7 @@ def _shuffle(rows, m, state):  # type: ignore[no-untyped-def]
 
 
 @ordered
-def _sweep(table, tails, z, ridges, squares, interactions, rows, m, active, known, alpha, W):  # type: ignore[no-untyped-def]
+def _sweep(table, tails, z, ridges, squares, takes, rows, m, active, known, alpha, W):  # type: ignore[no-untyped-def]
     """Take a step for each of the first m rows, drop those that no problem needs, and return how many are left.
 
     A row is dropped from a problem whose largest derivative of the last sweep, ``known[_BOUND]``, is below its own;
@@ -76,7 +76,7 @@ def _sweep(table, tails, z, ridges, squares, interactions, rows, m, active, know
             for a in range(first, tail):
                 store(W, indices[a], load(W, indices[a]) + filled(data[a]) * step)
             for a in range(tail, last):
-                store(W, indices[a], load(W, indices[a]) + filled(data[a]) * step * load(interactions, indices[a]))
+                store(W, indices[a], load(W, indices[a]) + filled(data[a]) * step * load(takes, indices[a]))
     store(known, _ALL, seen)
     store(known, _TOP, top)
     store(known, _LOW, low)
@@ -108,13 +108,13 @@ def fit_hinge_block(table, z, costs, limits, tol, max_iter, W, reached):  # type
     """
     n, D, one = len(z), len(W) - 1, np.float32(1)
     ridges, tails = np.float32(0.5) / costs, empty(n, np.int64)
-    interactions, squares = empty((D, LANES), np.float32), empty((n, LANES), np.float32)
+    takes, squares = empty((D, LANES), np.float32), empty((n, LANES), np.float32)
     alpha, active = zeros((n, LANES), np.float32), empty((n, LANES), np.float32)
     works, known = zeros((1, LANES), np.float32), empty((4, LANES), np.float32)
     for j in range(D):
         for b in range(LANES):
-            interactions[j, b] = one if j < limits[b] else 0
-    _measure(table, ridges, interactions, limits.min(), squares, tails)
+            takes[j, b] = one if j < limits[b] else 0
+    _measure(table, ridges, takes, limits.min(), squares, tails)
     rows, m, state = np.arange(n), 0, np.uint64(88172645463325252)
     for _ in range(max_iter):
         if works.max() == 0:  # what is to be reached still looks at all rows again
@@ -128,7 +128,7 @@ def fit_hinge_block(table, z, costs, limits, tol, max_iter, W, reached):  # type
             for i in range(n):
                 store(active, i, load(works, 0) * load(z, i) * load(z, i))
         state = _shuffle(rows, m, state)
-        m = _sweep(table, tails, z, ridges, squares, interactions, rows, m, active, known, alpha, W)
+        m = _sweep(table, tails, z, ridges, squares, takes, rows, m, active, known, alpha, W)
         for b in range(LANES):
             known[_BOUND, b] = known[_TOP, b] if known[_TOP, b] > 0 else np.inf
             if works[0, b] and known[_TOP, b] - known[_LOW, b] <= tol:
@@ -139,7 +139,7 @@ def fit_hinge_block(table, z, costs, limits, tol, max_iter, W, reached):  # type
 
 
 @ordered
-def _measure(table, ridges, interactions, least, squares, tails):  # type: ignore[no-untyped-def]
+def _measure(table, ridges, takes, least, squares, tails):  # type: ignore[no-untyped-def]
     """Put second derivatives into `squares`, and into `tails` where features begin that not all problems have."""
     indptr, indices, data = table
     for i in range(len(ridges)):
@@ -147,5 +147,5 @@ def _measure(table, ridges, interactions, least, squares, tails):  # type: ignor
         square = filled(np.float32(1) + ridges[i])
         for a in range(indptr[i], indptr[i + 1]):
             tails[i] += 1 if indices[a] < least else 0
-            square += filled(data[a] * data[a]) * load(interactions, indices[a])
+            square += filled(data[a] * data[a]) * load(takes, indices[a])
         store(squares, i, square)

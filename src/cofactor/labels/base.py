@@ -485,7 +485,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
                 on = calibration.in_sets(scores, coverage)
             elif isinstance(self.decision_, Joint):  # which does not follow from scores
                 on = self._decoded(block)
-            elif chances is not None and self.decision_.interactions == "probabilities":
+            elif chances is not None and self.decision_.takes == "probabilities":
                 on = self.decision_.apply(chances)
             else:
                 on = self._on_by_scores(scores)
@@ -893,7 +893,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
 
     def _on_by_scores(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
         """Return which labels are predicted for instances with these scores of all labels."""
-        if self.decision_.interactions == "probabilities":
+        if self.decision_.takes == "probabilities":
             calibration: Any = self.calibration_
             scores = calibration.probabilities(scores)
         return self.decision_.apply(scores)
@@ -1047,7 +1047,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             raise InvalidInputError(f"the threshold has shape {cut.shape} for {n_labels} labels")
         if self.calibration_ is not None:
             self.calibration_.check(n_labels)
-        elif self.decision_.interactions == "probabilities":
+        elif self.decision_.takes == "probabilities":
             raise InvalidInputError(
                 f"the rule {self.decision_.rule!r} takes probabilities, but there is no calibration"
             )

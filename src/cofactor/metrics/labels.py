@@ -318,9 +318,9 @@ def label_report(
         report |= ranking_report(Y, scores)
     for name in LABEL_METRICS.keys() - _AT_ONCE:
         metric = LABEL_METRICS[name]
-        if metric.interactions == "labels":
+        if metric.takes == "labels":
             report[name] = metric(Y, predicted)
-        elif metric.interactions == "scores" and scores is not None:
+        elif metric.takes == "scores" and scores is not None:
             report[name] = metric(Y, scores)
     if known is not None:
         report.pop("ranking_loss", None)  # its pairs would count unknown labels as off
@@ -367,7 +367,7 @@ class LabelMetric:
     """
 
     function: Callable[..., float]
-    interactions: Literal["labels", "scores", "probabilities"]
+    takes: Literal["labels", "scores", "probabilities"]
     greater_is_better: bool
 
     def __call__(self, Y: Any, values: Any) -> float:

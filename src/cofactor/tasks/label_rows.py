@@ -308,7 +308,7 @@ class RowReader:
             "table": "an object of cells by names of columns",
             "text": "a text",
         }
-        interactions = ", or ".join(expected[form] for form in self.forms)
+        takes = ", or ".join(expected[form] for form in self.forms)
         return InvalidInputError(f"is of the form {_form(row)}, and this model takes {takes}", argument=place)
 
     def _one_text(self) -> str | None:

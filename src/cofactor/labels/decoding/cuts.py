@@ -76,7 +76,7 @@ class Decoder(ABC):
     (True, [[False, True]])
     """
 
-    interactions: ClassVar[str] = "scores"
+    takes: ClassVar[str] = "scores"
     rule: str
     value: float | NDArray[np.float64] | None
 

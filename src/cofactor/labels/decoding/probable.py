@@ -66,7 +66,7 @@ class ProbabilityCut(Decoder):
     array([[False,  True]])
     """
 
-    interactions: ClassVar[str] = "probabilities"
+    takes: ClassVar[str] = "probabilities"
     value: float | NDArray[np.float64]
     rule: str = "micro"
 
@@ -103,7 +103,7 @@ class BestSets(Decoder):
            [False, False, False]])
     """
 
-    interactions: ClassVar[str] = "probabilities"
+    takes: ClassVar[str] = "probabilities"
     value: float = 1.0
     rule: str = "example"
 
@@ -139,7 +139,7 @@ class LikelySets(Decoder):
            [ True,  True]])
     """
 
-    interactions: ClassVar[str] = "probabilities"
+    takes: ClassVar[str] = "probabilities"
     value: int
     rule: str = "subset"
 

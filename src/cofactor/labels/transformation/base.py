@@ -55,8 +55,8 @@ class LearnerModel(LabelModel):
     @property
     def takes_weights(self) -> str:
         """Which weights the model takes: "any" if the estimator takes weights, otherwise "whole" numbers."""
-        interactions = self.estimator is None or has_fit_parameter(self.estimator, "sample_weight")
-        return "any" if interactions else "whole"
+        takes = self.estimator is None or has_fit_parameter(self.estimator, "sample_weight")
+        return "any" if takes else "whole"
 
     @staticmethod
     def _of_cost(cost: float) -> BaseEstimator:

@@ -137,7 +137,7 @@ def select_parameters(
     else:
         rules = _checked_rules(thresholds, estimator)
         measure = _label_metric(metric)
-        if measure.interactions == "probabilities":
+        if measure.takes == "probabilities":
             raise InvalidInputError(
                 "a cut of the scores does not change probabilities",
                 argument="metric",

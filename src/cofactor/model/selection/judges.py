@@ -213,7 +213,7 @@ class LabelJudge(Judge):
     def found(self, model: Any, part: Part) -> float:
         """Return the metric on the held-out instances."""
         method = {"labels": "predict", "scores": "decision_function", "probabilities": "predict_proba"}
-        return float(self.metric(part.test_y, getattr(model, method[self.metric.interactions])(part.test_X)))
+        return float(self.metric(part.test_y, getattr(model, method[self.metric.takes])(part.test_X)))
 
 
 #: Score of a label whose truth is not known: it is off, and those who learn cuts and calibration leave it out.
@@ -264,7 +264,7 @@ class CutJudge(LabelJudge):
                 scores = np.where(self.known, scores, _UNKNOWN)
             for rule in self.rules:
                 cut = self.cut(rule, scores)
-                value = self.metric(self.truth, scores if self.metric.interactions == "scores" else cut.apply(scores))
+                value = self.metric(self.truth, scores if self.metric.takes == "scores" else cut.apply(scores))
                 choices.append(Choice({**cell, **setting}, rule, cut, value, seconds))
         return choices
 
