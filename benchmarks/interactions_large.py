@@ -1,14 +1,14 @@
-"""Exposure models on 50 million made-up interactions, beside `implicit`: seconds per round, quality, and peak memory.
+"""Implicit-feedback models on 50 million made-up interactions, beside `implicit`: time per round, quality, peak memory.
 
-    python benchmarks/interactions_large.py [PARTS]     all of it, or 1 / PARTS of users, items and takes
-    python benchmarks/interactions_large.py tune FILE   what settings are worth; FILE, a JSON object a line, holds those done
+    python benchmarks/interactions_large.py [PARTS]     all of it, or 1 / PARTS of users, items and interactions
+    python benchmarks/interactions_large.py tune FILE   what settings are worth; FILE, JSON by line, holds those done
 
 Each model is a process of its own, which reads a sparse matrix from a file, and two threads. Peak memory is that of the
 whole process, the matrix included. `implicit` (pip install implicit) runs its alternating least squares with
 conjugate gradients, with as many factors, threads and rounds as ours. nDCG@10 is that of 2,000 users, all items ranked,
-of whose takes a fifth was held out. Settings of both were chosen, among as many, by a fifth of the interactions of 2,000 other
-users, held out of the training part for that. A difference of nDCG@10 stands beside its standard error over users, and
-is bold where it exceeds twice that.
+of whose interactions a fifth was held out. Settings of both were chosen, among as many, by a fifth of the interactions
+of 2,000 other users, held out of the training part for that. A difference of nDCG@10 stands beside its standard error
+over users, and is bold where it exceeds twice that.
 """
 
 import itertools
@@ -30,7 +30,7 @@ from cofactor.datasets import make_interactions
 from cofactor.metrics.topn import user_ndcgs
 from cofactor.metrics.user_means import user_mean
 
-SECTIONS = {1: "takes: 50 million", 10: "takes: 5 million"}
+SECTIONS = {1: "interactions: 50 million", 10: "interactions: 5 million"}
 USERS, ITEMS, INTERACTIONS, PLANTED = 1_000_000, 100_000, 50_000_000, 20
 FACTORS, ROUNDS, N_TEST, SHARE = 64, 5, 2_000, 0.2
 THREADS = {"COFACTOR_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -75,7 +75,7 @@ class Clock:
 
 
 def make(parts: int, path: Path) -> None:
-    """Write takes, a fifth of those of some users apart from the others."""
+    """Write interactions, a fifth of those of some users apart from the others."""
     interactions, truth = make_interactions(
         USERS // parts, ITEMS // parts, INTERACTIONS // parts, PLANTED, random_state=0
     )
@@ -190,7 +190,7 @@ def apart(name: str, path: Path, settings: dict[str, float]) -> dict[str, Any]:
 
 
 def data_of(parts: int) -> Path:
-    path = Path(tempfile.gettempdir()) / f"cofactor-takes-{parts}.npz"
+    path = Path(tempfile.gettempdir()) / f"cofactor-interactions-{parts}.npz"
     if not path.exists():
         make(parts, path)
     return path
@@ -210,7 +210,9 @@ def tune(file: Path) -> None:
         settings = ", ".join(f"{key} {value:g}" for key, value in row["settings"].items())
         shown.append([row["name"], settings, f"{row['ndcg']:.4f} ± {row['error']:.4f}"])
     note = "Differences exceed twice their standard error, taken as if of other users, but for these: "
-    publish("takes: settings", table(["model", "settings", "nDCG@10 ± s.e."], shown) + f"\n{note}{near(rows)}.\n")
+    publish(
+        "interactions: settings", table(["model", "settings", "nDCG@10 ± s.e."], shown) + f"\n{note}{near(rows)}.\n"
+    )
 
 
 def near(rows: list[dict[str, Any]]) -> str:

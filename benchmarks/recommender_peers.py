@@ -32,7 +32,7 @@ DATA = {"ml-100k": "MovieLens 100K", "ml-latest-small": "MovieLens latest-small"
 SEED, LIKED = 0, 4.0
 Settings = dict[str, Any]
 Table = sparse.csr_matrix
-Fit = Callable[[Table, Settings], np.ndarray]  # takes and settings to scores of all users and items
+Fit = Callable[[Table, Settings], np.ndarray]  # interactions and settings to scores of all users and items
 
 
 def ours(kind: Any) -> Fit:
@@ -84,10 +84,8 @@ def lenskit_model(module: str, kind: str) -> Fit:
 
 
 def popularity(interactions: Table, settings: Settings) -> np.ndarray:
-    return np.tile(
-        interactions.sum(axis=0).A1 if hasattr(interactions.sum(axis=0), "A1") else interactions.sum(axis=0),
-        (interactions.shape[0], 1),
-    )
+    counts = interactions.sum(axis=0)
+    return np.tile(counts.A1 if hasattr(counts, "A1") else counts, (interactions.shape[0], 1))
 
 
 def grid(**values: tuple[Any, ...]) -> list[Settings]:

@@ -24,7 +24,7 @@ from cofactor.problems.choice import among_the_next, log_shares
 from cofactor.ratings import BPR, EASE, ImplicitALS, ItemKNN, LogisticMF, OrdinalProbit, Recommender, RP3beta
 from cofactor.text import without_zero
 
-#: What each split is called: its data, protocol, seeds, and what was asked of likes and of anything taken.
+#: What each split is called: its data, protocol, seeds, and what was asked of likes and of any interaction.
 SPLITS: dict[str, tuple[str, str, tuple[int, ...], str]] = {
     "ML-100K": ("ml-100k", "per-user", (10, 11, 12, 13), ".405 / .447"),
     "latest-small": ("ml-latest-small", "per-user", (10, 11), ".316"),
@@ -32,12 +32,12 @@ SPLITS: dict[str, tuple[str, str, tuple[int, ...], str]] = {
     "ML-100K, last fifth of each user": ("ml-100k", "user-last", (10,), ".224"),
     "ML-1M": ("ml-1m", "per-user", (10, 11), ".396 / .437"),
 }
-ALL, INTERACTIONS, RECENT = "Recommender()", "Recommender(), by take", "Recommender([EASE(recency=10), LogisticMF()])"
+ALL, INTERACTIONS = "Recommender()", "Recommender(), by interaction"
+RECENT = "Recommender([EASE(recency=10), LogisticMF()])"
 METHODS: dict[str, Callable[[int], Any]] = {
     ALL: lambda seed: Recommender(random_state=seed),
-    INTERACTIONS: lambda seed: Recommender(
-        ratings=OrdinalProbit(10, n_sweeps=9, burn_in=4), random_state=seed
-    ),  # idle here
+    # Its rating model is idle here.
+    INTERACTIONS: lambda seed: Recommender(ratings=OrdinalProbit(10, n_sweeps=9, burn_in=4), random_state=seed),
     RECENT: lambda seed: Recommender([EASE(recency=10), LogisticMF()], random_state=seed),
     "EASE()": lambda seed: EASE(random_state=seed),
     "EASE(recency=10)": lambda seed: EASE(recency=10, random_state=seed),
@@ -124,7 +124,7 @@ def results(file: Path) -> str:
             rows.append([split, len(mine), method, *values, difference, asked if method == base else ""])
     header = ["split", "seeds", "method", "likes", "any", "likes, less the first", "asked: at least"]
     text = (
-        "nDCG@10 of what was liked (rated 4 or more) and of anything taken; seen items excluded, all others ranked. A "
+        "nDCG@10 of what was liked (rated 4 or more) and of any interaction; seen items excluded, all others ranked. A "
         "difference stands beside its standard error over the users of one split, bold where it exceeds twice that. "
         "It is to the recommender with all parts, which on the last fifth is the one with recency.\n\n"
     )
@@ -143,16 +143,16 @@ def bins_of(name: str, seed: int) -> list[tuple[float, float, float, int]]:
     seen[model.ratings_.row_of_entry, model.ratings_.indices] = True
     users, items = model.users_.index(data.X[test, 0]), model.items_.index(data.X[test, 1])
     known = items >= 0
-    taken = np.zeros(seen.shape, dtype=np.bool_)
-    taken[users[known], items[known]] = True
-    n_chosen = taken.sum(axis=1)
+    chosen = np.zeros(seen.shape, dtype=np.bool_)
+    chosen[users[known], items[known]] = True
+    n_chosen = chosen.sum(axis=1)
     p = among_the_next(np.exp(log_shares(model.utilities(), seen).astype(float)), n_chosen)
     out = []
     for low, high in pairwise(EDGES):
         inside = ~seen & (n_chosen > 0)[:, None] & (p >= low) & (p < high)
         n = int(inside.sum())
-        of_users = np.where(inside, taken - p, 0).sum(axis=1)
-        out.append((p[inside].mean(), taken[inside].mean(), np.sqrt(np.sum(of_users**2)) / n, n))
+        of_users = np.where(inside, chosen - p, 0).sum(axis=1)
+        out.append((p[inside].mean(), chosen[inside].mean(), np.sqrt(np.sum(of_users**2)) / n, n))
     return out
 
 
@@ -167,8 +167,8 @@ def calibration() -> None:
         print(rows[-1], flush=True)
     header = ["data", "seed", *(f"{low} to {min(high, 1)}" for low, high in pairwise(EDGES))]
     text = (
-        "A random fifth of each user held out: the probability that an item is among the K interactions of a user that were "
-        "held out, min(1, t P) with t such that they "
+        "A random fifth of each user held out: the probability that an item is among the K interactions of a user that "
+        "were held out, min(1, t P) with t such that they "
         'sum to K; predicted / observed, by bins of it. "!" stands where the two differ by more than 10 % and by more '
         "than two standard errors over users.\n\n"
     )

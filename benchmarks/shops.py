@@ -34,51 +34,51 @@ from cofactor.text import without_zero
 SEED, MOST_USERS = 0, 3_000
 LIKED_JOKE, NO_JOKE = 5.0, 99.0  # of ratings from -10 to 10
 
-Takes = sparse.csr_array
+Interactions = sparse.csr_array
 
 
 # ---------------------------------------------------------------- sets
 
 
-def ratings_of(name: str) -> Takes:
+def ratings_of(name: str) -> Interactions:
     """Return what was rated, whatever the rating."""
     X = load_ratings(name).X
     return ones(*(np.unique(column, return_inverse=True)[1] for column in X.T))
 
 
-def table_of(name: str, n_headers: int) -> Takes:
+def table_of(name: str, n_headers: int) -> Interactions:
     """Return the pairs of the first two columns of a compressed table."""
     with gzip.open(Path(os.environ["COFACTOR_DATA"], "topn", name), "rt") as lines:
         pairs = [line.split("\t")[:2] for line in lines][n_headers:]
     return ones(*(np.unique(column, return_inverse=True)[1] for column in np.array(pairs).T))
 
 
-def monti(name: str) -> Takes:
+def monti(name: str) -> Interactions:
     import h5py
 
     with h5py.File(Path(os.environ["COFACTOR_DATA"], "monti", f"{name}.mat")) as file:
         return ones(*np.nonzero(file["M"][()].T))
 
 
-def jokes() -> Takes:
+def jokes() -> Interactions:
     path = Path(os.environ["COFACTOR_DATA"], "jester", "jester-data-1.csv.gz")
     ratings = np.loadtxt(path, delimiter=",")[:, 1:]
     return ones(*np.nonzero((ratings >= LIKED_JOKE) & (ratings < NO_JOKE)))
 
 
-def made_up(n_users: int, n_items: int, n_interactions: int) -> Takes:
+def made_up(n_users: int, n_items: int, n_interactions: int) -> Interactions:
     return make_interactions(n_users, n_items, n_interactions, n_factors=20, random_state=0)[0]
 
 
-def ones(users: np.ndarray, items: np.ndarray) -> Takes:
-    found = Takes((np.ones(len(users), np.float32), (users, items)))
+def ones(users: np.ndarray, items: np.ndarray) -> Interactions:
+    found = Interactions((np.ones(len(users), np.float32), (users, items)))
     found.sum_duplicates()
     found.data[:] = 1
     found = found[np.diff(found.indptr) > 0]
     return found[:, np.flatnonzero(found.sum(axis=0))]
 
 
-SETS: dict[str, Callable[[], Takes]] = {
+SETS: dict[str, Callable[[], Interactions]] = {
     "ML-100K": lambda: ratings_of("ml-100k"),
     "latest-small": lambda: ratings_of("ml-latest-small"),
     "Steam": lambda: table_of("steam/game_purchase.dat.gz", 1),
@@ -114,7 +114,7 @@ METHODS: dict[str, tuple[Any, dict[str, tuple[float, ...]]]] = {
 }
 
 
-def model_of(name: str, interactions: Takes, settings: dict[str, float]) -> Any:
+def model_of(name: str, interactions: Interactions, settings: dict[str, float]) -> Any:
     kind = METHODS[name][0]
     given: dict[str, Any] = {key: value for key, value in settings.items() if key != "unobserved"}
     if "unobserved" in settings:
@@ -127,13 +127,13 @@ def model_of(name: str, interactions: Takes, settings: dict[str, float]) -> Any:
     return kind(**given)
 
 
-def part(interactions: Takes, rows: np.ndarray) -> Takes:
+def part(interactions: Interactions, rows: np.ndarray) -> Interactions:
     """Return some of the interactions, of the same users and items."""
     pairs = interactions.tocoo()
-    return Takes((pairs.data[rows], (pairs.row[rows], pairs.col[rows])), shape=interactions.shape)
+    return Interactions((pairs.data[rows], (pairs.row[rows], pairs.col[rows])), shape=interactions.shape)
 
 
-def split(interactions: Takes, seed: int) -> tuple[Takes, Takes]:
+def split(interactions: Interactions, seed: int) -> tuple[Interactions, Interactions]:
     pairs = interactions.tocoo()
     train, test = next(
         PerUserHoldout(0.2, n_splits=1, random_state=seed).split(np.column_stack([pairs.row, pairs.col]))
@@ -144,7 +144,7 @@ def split(interactions: Takes, seed: int) -> tuple[Takes, Takes]:
 class Task:
     """Interactions to learn from, and those held out of users to be looked at."""
 
-    def __init__(self, train: Takes, test: Takes) -> None:
+    def __init__(self, train: Interactions, test: Interactions) -> None:
         users = np.flatnonzero(np.diff(test.indptr))
         if len(users) > MOST_USERS:
             users = np.sort(np.random.default_rng(SEED).choice(users, MOST_USERS, replace=False))

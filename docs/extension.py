@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 PACKAGES = {
     "cofactor": "Load, save, compile ahead",
     "cofactor.ratings": "Models of ratings",
-    "cofactor.ratings.ranking": "Models of who takes what",
+    "cofactor.ratings.ranking": "Models of interactions",
     "cofactor.labels": "Models of labels",
     "cofactor.datasets": "Data sets, files, synthetic data",
     "cofactor.evaluation": "Splits, evaluation, comparison, tests",
@@ -165,7 +165,7 @@ def package_page(package: str, names: list[str]) -> str:
 #: Parts of the page of methods: the registry of each, and its title.
 REGISTRIES = {
     "ratings": ("cofactor.ratings", "MODELS", "Ratings"),
-    "ratings.ranking": ("cofactor.ratings.ranking", "MODELS", "Who takes what"),
+    "ratings.ranking": ("cofactor.ratings.ranking", "MODELS", "Interactions"),
     "labels": ("cofactor.labels", "MODELS", "Labels"),
     "labels.transformers": ("cofactor.labels", "TRANSFORMERS", "Features before a label model"),
 }

@@ -15,7 +15,7 @@ CHOICES = (
         "Ratings",
         BLUE,
         (
-            ("lists of what people take and like", "Recommender"),
+            ("lists of what people choose and like", "Recommender"),
             ("accurate ratings, with probabilities", "OrdinalProbit"),
             ("a fit within a second", "MMMF, ALS"),
             ("real-valued estimates", "ALS, PMF"),
@@ -33,7 +33,7 @@ CHOICES = (
             ("very many items", "ImplicitALS, LogisticMF"),
             ("similar items, reasons", "EASE, ItemKNN"),
             ("the same list for all", "Popularity"),
-            ("items nobody took yet", "Recommender, item features"),
+            ("items without interactions", "Recommender, item features"),
         ),
     ),
     (

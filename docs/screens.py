@@ -1,4 +1,4 @@
-"""Interactions the pictures of the README in Chromium: `python -m docs.screens`, from the root, writes them into `_static`.
+"""Takes the pictures of the README in Chromium: `python -m docs.screens`, from the root, writes them into `_static`.
 
 They show what a machine without data sets and without a network shows.
 """

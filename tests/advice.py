@@ -465,8 +465,8 @@ CASES: list[tuple[str, str | list[str]]] = [
         "cofactor recommend recommender.cofactor --user 1 -n 3 --rank-by like",
     ),
     (
-        "cofactor recommend als.cofactor --user 1 --rank-by take",
-        "cofactor recommend recommender.cofactor --user 1 -n 3 --rank-by take",
+        "cofactor recommend als.cofactor --user 1 --rank-by interaction",
+        "cofactor recommend recommender.cofactor --user 1 -n 3 --rank-by interaction",
     ),
     (
         "cofactor recommend bare.cofactor --user 1",

@@ -128,7 +128,7 @@ CASES: list[tuple[str, str | list[str]]] = [
         "datasets.read_interactions('stars.csv', count='rating')",
         [
             "datasets.read_interactions('stars.csv')",
-            "cofactor fit stars.csv --model ease --implicit --out taken.cofactor",
+            "cofactor fit stars.csv --model ease --implicit --out seen.cofactor",
         ],
     ),
     # Shards.

@@ -86,7 +86,7 @@ FILES: dict[str, str] = {
     "good.csv": "user,item,rating\n" + "".join(f"{u},{i},{1 + (u * i + u) % 5}\n" for u in range(12) for i in range(8)),
     "second.csv": "user,item,rating\n"
     + "".join(f"{u},{i},{1 + (u * i + i) % 5}\n" for u in range(12) for i in range(8)),
-    "took.csv": "user,item\n" + "".join(f"{u},{i}\n" for u in range(12) for i in range(8) if (u + i) % 3),
+    "clicked.csv": "user,item\n" + "".join(f"{u},{i}\n" for u in range(12) for i in range(8) if (u + i) % 3),
     "sky.csv": "wind,rain,sail,read\n"
     + "".join(f"{k % 5},{k % 3},{int(k % 5 > 2)},{int(k % 3 > 1)}\n" for k in range(30)),
     "played.csv": "user,item,plays\n" + "".join(f"{u},{i},{u * 8 + i + 1}\n" for u in range(30) for i in range(8)),
@@ -117,12 +117,12 @@ FILES: dict[str, str] = {
     "one.toml": "data = ['good.csv']\n[[methods]]\nname = 'ALS'\nparameters = { n_factors = 1, alpha = 1.0 }\n",
 }
 
-#: Calls that follow advice of many kinds: with ratings, with what was taken, with labels.
+#: Calls that follow advice of many kinds: with ratings, with interactions, with labels.
 FIT = "cofactor fit good.csv --model als --alpha 1 --factors 1 --out x.cofactor"
 MEASURE = "cofactor evaluate good.csv --model als --alpha 1 --factors 1 --splits 2"
 COMPARE = "cofactor compare good.csv second.csv --model als --alpha 1 --factors 1 --splits 2"
-TAKE = "cofactor fit good.csv --model ease --implicit --out x.cofactor"
-RANK = "cofactor evaluate took.csv --model ease --at 3"
+IMPLICIT = "cofactor fit good.csv --model ease --implicit --out x.cofactor"
+RANK = "cofactor evaluate clicked.csv --model ease --at 3"
 LABEL = "cofactor fit sky.csv --labels sail,read --out x.cofactor"
 REPRODUCE = "cofactor reproduce thesis-figure-3.1 --quick --store x.sqlite --document page --words words.md"
 WORK = "with cluster(1) as address: command(f'predict als.cofactor pairs.csv --scheduler {address}')"
@@ -239,20 +239,20 @@ CASES: list[tuple[str, str | list[str]]] = [
             "cofactor fit words.csv --model als --alpha 1 --factors 1 --levels down,up --out x.cofactor",
         ],
     ),
-    ("cofactor evaluate took.csv --likes 4", RANK),
-    ("cofactor fit good.csv --implicit --rating rating", [TAKE, FIT + " --rating rating"]),
+    ("cofactor evaluate clicked.csv --likes 4", RANK),
+    ("cofactor fit good.csv --implicit --rating rating", [IMPLICIT, FIT + " --rating rating"]),
     (
-        "cofactor fit took.csv --model als",
+        "cofactor fit clicked.csv --model als",
         [
-            "cofactor fit took.csv --model ease --out x.cofactor",
+            "cofactor fit clicked.csv --model ease --out x.cofactor",
             FIT + " --rating rating",
             "cofactor fit counts.csv --model als --alpha 1 --factors 1 --bins 5 --out x.cofactor",
         ],
     ),
     ("cofactor evaluate good.csv --model ease", "cofactor evaluate good.csv --model ease --rank"),
     (
-        "cofactor compare good.csv took.csv",
-        [COMPARE, "cofactor compare good.csv took.csv --model ease --implicit --splits 2"],
+        "cofactor compare good.csv clicked.csv",
+        [COMPARE, "cofactor compare good.csv clicked.csv --model ease --implicit --splits 2"],
     ),
     (
         "cofactor similar als.cofactor 1 --users --titles titles.csv",
@@ -267,15 +267,15 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     ("cofactor update tagger.cofactor sky.csv", LABEL),
     (
-        "cofactor update als.cofactor took.csv",
+        "cofactor update als.cofactor clicked.csv",
         [
             "cofactor update als.cofactor new.csv --rating rating --out x.cofactor",
-            "cofactor fit good.csv --model ease --implicit --out took.cofactor",
-            "cofactor update took.cofactor took.csv --out x.cofactor",
+            "cofactor fit good.csv --model ease --implicit --out clicked.cofactor",
+            "cofactor update clicked.cofactor clicked.csv --out x.cofactor",
         ],
     ),
     (
-        "cofactor recommend als.cofactor --ratings took.csv",
+        "cofactor recommend als.cofactor --ratings clicked.csv",
         [
             "cofactor recommend als.cofactor --ratings new.csv --rating-column rating -n 3",
             "cofactor recommend recommender.cofactor --ratings pairs.csv --known replace -n 3",

@@ -513,7 +513,7 @@ CASES: list[tuple[str, str | list[str]]] = [
         "import datetime; timed.predict([(1, 1), (1, 2)], time=[pd.Timestamp(2020, 1, 1).replace(tzinfo=datetime.UTC), pd.Timestamp(2020, 1, 1, tz='UTC')])",
     ),
     ("probit1.fit(X, y, time=t * 1000)", "probit1.fit(X, y, time=t * 1000 / 1000)"),
-    # Ratings and takes.
+    # Ratings and interactions.
     (
         "als1.fit(np.column_stack([X, y + 1e9]), y + 1e9)",
         "als1.fit(np.column_stack([X, y + 1e9])[:, :2], y + 1e9)",

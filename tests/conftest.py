@@ -45,7 +45,7 @@ def data_dir() -> Path:
 
 @pytest.fixture
 def little_movielens(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave of MovieLens 100K the users and films below 200: a fit of all interactions twenty times as long."""
+    """Leave of MovieLens 100K the users and films below 200: a fit of all takes twenty times as long."""
     from cofactor import datasets
 
     data = datasets.load_ratings("ml-100k")

@@ -18,7 +18,7 @@ families = {
 }
 print("cofactor", __version__)
 for family, models in families.items():
-    print(f"{family:9} {', '.join(list(models)[:6])} ...")
+    print(f"{family:12} {', '.join(list(models)[:6])} ...")
 
 # %%
 # Metrics say what they take and which direction is better; comparisons and searches take their names.

@@ -2,7 +2,7 @@
 Clicks, plays, purchases
 ========================
 
-Data of one class: users take items, and nobody says what they dislike.
+Data of one class: users interact with items, and nobody says what they dislike.
 """
 
 # %%
@@ -14,7 +14,7 @@ X, _ = make_interactions(1500, 300, 30_000, tail=0.0, random_state=0)
 X
 
 # %%
-# Models of who takes what need no ratings. Hold out a fifth of each user's items, and see how many of them are found.
+# Models of interactions need no ratings. Hold out a fifth of each user's items, and see how many of them are found.
 
 import numpy as np
 

@@ -2,7 +2,7 @@
 Ranking against rating
 ======================
 
-The best prediction of ratings makes poor lists: what people take and what they like then are two things.
+The best prediction of ratings makes poor lists: what people watch and what they then like are two things.
 """
 
 # %%
@@ -16,7 +16,7 @@ except DatasetNotFoundError:
     data, _ = make_movies(500, 600, 30_000, random_state=0)
 
 # %%
-# Three ways to make lists: by predicted ratings, by what is taken, and by both. A random fifth of the ratings of each
+# Three ways to make lists: by predicted ratings, by interactions, and by both. A random fifth of the ratings of each
 # user is held out, and all items that are not in training are ranked. Plain popularity is added to every table.
 
 from cofactor.evaluation import evaluate_recommendations
@@ -25,7 +25,7 @@ from cofactor.ratings import ALS, EASE, OrdinalProbit, Recommender
 ratings = OrdinalProbit(10, n_sweeps=40, burn_in=20, random_state=0)
 models = {
     "ALS, by rating": ALS(10, alpha=10, random_state=0),
-    "EASE, by take": EASE(alpha=500.0),
+    "EASE, by interaction": EASE(alpha=500.0),
     "both": Recommender([EASE(alpha=500.0)], ratings, random_state=0),
 }
 scores = evaluate_recommendations(models, data.X, data.y, at=10, likes=4)

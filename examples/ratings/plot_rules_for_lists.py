@@ -18,7 +18,7 @@ genre = {item: ("drama", "comedy", "crime")[item % 3] for item in range(200)}
 model = EASE(alpha=100.0).fit(X)
 
 # %%
-# At most four of a genre, at least two crime stories, nothing that fewer than twenty people took.
+# At most four of a genre, at least two crime stories, nothing that fewer than twenty users interacted with.
 
 rules = Rules(min_support=20, groups=genre, at_most=4, at_least={"crime": 2})
 items, _ = model.recommend([0], n=10, rules=rules)

@@ -16,7 +16,7 @@ except DatasetNotFoundError:
     data, _ = make_movies(300, 400, 15_000, random_state=0)
 
 # %%
-# `EASE` is linear in what a user took: a score is a sum over these items, and each term is a reason.
+# `EASE` is linear in the items of a user: a score is a sum over them, and each term is a reason.
 
 from cofactor.ratings import ALS, EASE
 

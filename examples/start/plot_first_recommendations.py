@@ -17,8 +17,8 @@ except DatasetNotFoundError:
     data, _ = make_movies(600, 800, 40_000, random_state=0)
 
 # %%
-# `Recommender` learns two things: what people take, and what they like once they have taken it. Few sweeps are enough
-# here; by default there are 300.
+# `Recommender` learns two things: what people watch, and what they like once they have watched it. Few sweeps are
+# enough here; by default there are 300.
 
 from cofactor.ratings import OrdinalProbit, Recommender
 
@@ -28,8 +28,8 @@ found = model.recommend([user], n=8)
 found.to_frame("pandas")
 
 # %%
-# An item is ranked by the product of both probabilities: how likely the user takes it, and how likely they then give it
-# one of the better ratings.
+# An item is ranked by the product of both probabilities: how likely the user watches it, and how likely they then give
+# it one of the better ratings.
 
 from cofactor.plots import plot_recommendations
 

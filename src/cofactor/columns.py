@@ -42,7 +42,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 }
 #: Names of columns which hold the kind of an event: a view, a cart, a purchase.
 KIND_NAMES = ("event", "eventtype", "action", "actiontype", "behavior", "behaviour", "behaviortype", "kind")
-#: Names of columns which hold counts: how often something was taken.
+#: Names of columns which hold counts: how often a user interacted with an item.
 COUNT_NAMES = frozenset(
     {"count", "counts", "cnt", "n", "ntimes", "freq", "frequency", "quantity", "qty", "units"}
     | {
@@ -275,7 +275,7 @@ def is_time(cell: str) -> bool:
 def why_interactions(
     header: Sequence[str] | None, first_row: Sequence[str], *, timed: bool = False
 ) -> tuple[str, dict[str, Column]]:
-    """Say why a table with such columns holds takes, not ratings, and which columns hold counts and times.
+    """Say why a table with such columns holds interactions, not ratings, and which columns hold counts and times.
 
     Parameters
     ----------
@@ -297,8 +297,10 @@ def why_interactions(
     --------
     >>> why_interactions(["user", "item"], ["ann", "Up"])
     ('there is no column beside users and items', {})
-    >>> why_interactions(["who", "what", "plays"], ["ann", "Up", "12"]), why_interactions(["user", "item", "rating"], ["7", "1", "5"])
-    (("there is a column 'plays', and none of ratings", {'count': 'plays'}), ('', {}))
+    >>> why_interactions(["who", "what", "plays"], ["ann", "Up", "12"])
+    ("there is a column 'plays', and none of ratings", {'count': 'plays'})
+    >>> why_interactions(["user", "item", "rating"], ["7", "1", "5"])
+    ('', {})
     >>> why_interactions(None, ["7", "1", "881250949"])
     ('there is no column beside users, items and times', {'timestamp': 2})
     """

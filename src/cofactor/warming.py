@@ -55,7 +55,7 @@ RATINGS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "GibbsIPMMMF": ({"prior": "learned", "biases": False},),
     "Ensemble": ({"estimator": MMMF(2, 1.0, max_iter=2)},),
 }
-#: Settings of models of who takes what besides the default ones.
+#: Settings of implicit-feedback models besides the default ones.
 RANKING: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "EASE": ({"solver": "primal"}, {"solver": "dual"}, {"solver": "low-rank"}),
     "ImplicitALS": ({"solver": "cg"},),

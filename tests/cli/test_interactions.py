@@ -12,7 +12,7 @@ import cofactor
 from cofactor.datasets import RatingDataset, read_interactions
 from cofactor.ratings import EASE, Recommender
 
-READ_IT = "if the file says what users took, not how they liked it, read it with --implicit"
+READ_IT = "if the file says what users interacted with, not how they liked it, read it with --implicit"
 NEGATIVE = "user,item,plays\n1,2,3\n1,3,-1\n"
 
 
@@ -43,7 +43,7 @@ def fitted(run, file: Path, *options: object) -> tuple[object, dict[str, object]
 def test_users_and_items_alone_are_recognised(run, data: RatingDataset, clicks: Path) -> None:
     model, facts, told = fitted(run, clicks)
     assert (facts["model"], facts["interactions"], facts["users"]) == ("Recommender", data.n_ratings, data.n_users)
-    assert "read as what users took, since there is no column beside users and items" in told
+    assert "read as what users interacted with, since there is no column beside users and items" in told
     assert model.rating_model_ is None
     direct = Recommender(ratings=None, random_state=0).fit(data.X)
     found, expected = model.recommend([5], 4), direct.recommend([5], 4)
@@ -58,8 +58,8 @@ def test_users_and_items_alone_are_recognised(run, data: RatingDataset, clicks: 
 def test_counts_and_times_are_carried(run, plays: Path, tmp_path: Path) -> None:
     model, _, told = fitted(run, plays, "-m", "ease")
     assert "since there is a column 'plays', and none of ratings; as ratings with --bins 5" in told
-    taken = read_interactions(plays)
-    assert np.array_equal(model.ratings_.weights, EASE().fit(taken).ratings_.weights)
+    interactions = read_interactions(plays)
+    assert np.array_equal(model.ratings_.weights, EASE().fit(interactions).ratings_.weights)
     assert model.ratings_.weights.max() > 1
     timed = tmp_path / "timed.csv"
     timed.write_text("user,item,timestamp\n1,2,881250949\n1,3,881250950\n2,3,881250951\n2,4,881250952\n")
@@ -74,7 +74,7 @@ def test_counts_and_times_are_carried(run, plays: Path, tmp_path: Path) -> None:
     assert (facts["users"], facts["items"]) == (2, 3)
 
 
-def test_ratings_are_read_as_takes_when_asked_or_all_the_same(run, data: RatingDataset, csv: Path, tmp_path) -> None:
+def test_ratings_are_read_as_interactions_when_asked_or_equal(run, data: RatingDataset, csv: Path, tmp_path) -> None:
     model, facts, told = fitted(run, csv, "--implicit")
     assert (facts["interactions"], "levels" in facts, told) == (data.n_ratings, False, "")
     assert model.rating_model_ is None
@@ -90,7 +90,7 @@ def test_ratings_are_read_as_takes_when_asked_or_all_the_same(run, data: RatingD
         (
             "1,2\n1,3\n",
             ["-m", "mmmf"],
-            "holds takes, and MMMF learns from ratings, what users like more and less",
+            "holds interactions, and MMMF learns from ratings, what users like more and less",
         ),
         ("1,2,4\n1,3,4\n2,3,4\n", ["-m", "als"], "models of interactions are popularity, ease, "),
         (NEGATIVE, [], "line 3, column 'plays': the count is -1, expected a number of at least 0"),
@@ -120,13 +120,13 @@ def test_what_becomes_of_rows_is_told(run, tmp_path: Path) -> None:
     model, facts, told = fitted(run, file, "-m", "popularity", "--duplicates", "last")
     assert facts["interactions"] == 3
     assert model.ratings_.weights.tolist() == [5, 4, 1]
-    assert "1 take of a pair that was taken before: counts of a pair add up" in told
-    assert "left out, since nothing was taken: 1 row with count 0" in told
+    assert "1 interaction of a pair that occurred before: counts of a pair add up" in told
+    assert "left out, since there was no interaction: 1 row with count 0" in told
     assert "--duplicates last is for ratings: counts of interactions add up" in told
     file.write_text("user,item,stars\n1,a,2\n1,a,3\n2,a,4\n2,c,1\n")
     model, _, told = fitted(run, file, "-m", "popularity", "--implicit")
     assert model.ratings_.weights is None
-    assert "note: 1 rating of items rated before: each item is taken once" in told
+    assert "note: 1 rating of items rated before: each item counts once" in told
 
 
 def test_factors_are_a_number_or_auto(run, clicks: Path, tmp_path: Path) -> None:
@@ -149,15 +149,18 @@ def test_counts_that_would_be_levels_are_told(run, data: RatingDataset, tmp_path
     file.write_text("\n".join(f"{user},{item},{n}" for (user, item), n in zip(data.X.tolist(), counts, strict=True)))
     outcome = run("fit", file, "-m", "als", "--alpha", 1, "--factors", 2, "-o", tmp_path / "x")
     assert "look like counts, with 23 distinct ones" in " ".join(outcome.err.split())
-    assert "--count 2 interactions them as such" in " ".join(outcome.err.split())
+    assert "--count 2 takes them as such" in " ".join(outcome.err.split())
     _, _, told = fitted(run, file, "-m", "ease", "--count", 2)
     assert told == ""
     file.write_text("\n".join(f"{k % 20},{k},{7 * k}" for k in range(200)))
-    assert "if they say how often something was taken, name their column with --count" in run("fit", file).error
+    assert (
+        "if they say how often users interacted with something, name their column with --count"
+        in run("fit", file).error
+    )
 
 
-def test_takes_are_told_where_ratings_are_passed_over(run, csv: Path) -> None:
-    assert "EASE learns from what users took, whatever the ratings say" in fitted(run, csv, "-m", "ease")[2]
+def test_interactions_are_told_where_ratings_are_passed_over(run, csv: Path) -> None:
+    assert "EASE learns from what users interacted with, whatever the ratings say" in fitted(run, csv, "-m", "ease")[2]
     assert "did you mean ml-100k" in run("fit", "ml-100").error
 
 
@@ -195,12 +198,13 @@ def test_ratings_given_as_counts(run, csv: Path, tmp_path: Path) -> None:
     assert error.endswith("leave --count out")
 
 
-def test_what_models_of_takes_cannot(run, csv: Path, clicks: Path, tmp_path: Path) -> None:
+def test_what_models_of_interactions_cannot(run, csv: Path, clicks: Path, tmp_path: Path) -> None:
     fitted(run, csv, "-m", "ease")
     ease = csv.with_suffix(".cofactor")
-    assert "EASE says who takes what, and predicts no ratings" in run("predict", ease, clicks).error
-    assert "--at-least 4: EASE says who takes what" in run("recommend", ease, "--user", 5, "--at-least", 4).error
-    assert "--rank-by like: EASE says who takes" in run("recommend", ease, "--user", 5, "--rank-by", "like").error
+    assert "EASE says who interacts with what, and predicts no ratings" in run("predict", ease, clicks).error
+    high = run("recommend", ease, "--user", 5, "--at-least", 4)
+    assert "--at-least 4: EASE says who interacts with what" in high.error
+    assert "--rank-by like: EASE says who interacts" in run("recommend", ease, "--user", 5, "--rank-by", "like").error
     assert run("recommend", ease, "--user", 5, "--rank-by", "interaction").status == 0
     assert "with --rank" in run("evaluate", csv, "-m", "ease").error
     assert "method 'EASE' ranks items, and predicts no ratings; " in run("compare", csv, "-m", "ease").error
@@ -215,7 +219,7 @@ def test_evaluate_and_compare(run, data: RatingDataset, plays: Path) -> None:
     found = json.loads(outcome.out)
     assert list(found["summary"]) == ["popularity", "Recommender", "EASE"]
     n_held_out = int(np.round(0.2 * np.unique(data.X[:, 0], return_counts=True)[1]).sum())
-    n_open = 60 * 40 - data.n_ratings + n_held_out  # all items that users are not known to have taken
+    n_open = 60 * 40 - data.n_ratings + n_held_out  # all items that users are not known to have
     assert sum(found["summary"]["Recommender"]["p_interact"]["items"]) == n_open
     assert "p_interact" not in found["summary"]["EASE"]
     assert "P(interact) of Recommender, to be among the held-out items" in run("evaluate", plays, "--at", 5).out

@@ -35,7 +35,7 @@ def test_table(run, csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert lines[1].split() == ["popularity", "ALS"]
     assert max(map(len, lines)) <= 80
     assert sum(line.startswith("ndcg@5 ") for line in lines) == 1
-    assert "whatever was taken is relevant; --likes counts only what was liked" in outcome.err
+    assert "every item with an interaction is relevant; --likes counts only what was liked" in outcome.err
 
 
 @pytest.mark.parametrize("protocol", ["new-users", "strong"])

@@ -63,10 +63,10 @@ def test_refused_duplicates_say_what_is_kept(run, tmp_path: Path) -> None:
     assert f"{big}: holds shards that are complete" in error
 
 
-def test_takes_are_sent_to_the_command_that_learns_from_them(run, tmp_path: Path) -> None:
+def test_interactions_are_sent_to_the_command_that_learns_from_them(run, tmp_path: Path) -> None:
     file = write(tmp_path / "plays.csv", {"user": [1, 1, 2], "song": [1, 2, 1], "plays": [3, 400, 5]})
     error = run("shard", file, "--out", tmp_path / "big").error
-    assert "holds takes and no ratings, since there is a column 'plays'" in error
+    assert "holds interactions and no ratings, since there is a column 'plays'" in error
     assert "give the file itself to cofactor fit" in error
     assert "name it with --rating" in error
 

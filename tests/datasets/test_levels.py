@@ -115,7 +115,7 @@ def test_counts_that_are_read_as_levels_are_told(tmp_path):
     with pytest.warns(InputWarning, match=told.format("rating")):
         read_ratings(write(tmp_path, counts))
     (tmp_path / "x.csv").write_text("\n".join(f"{k},7,{max(1, k - 9)}" for k in range(21)))
-    with pytest.warns(InputWarning, match="up to 11; count=2 interactions them"):  # fewer, but whole and from 1 on
+    with pytest.warns(InputWarning, match="up to 11; count=2 takes them"):  # fewer, but whole and from 1 on
         read_ratings(tmp_path / "x.csv")
     assert len(read_ratings(write(tmp_path, list(range(1, 13)) * 9)).scale) == 12  # marks
     assert len(read_ratings(write(tmp_path, counts), bins=5, bin_by="quantile").scale) == 5

@@ -592,7 +592,7 @@ def test_what_cannot_be_told_apart_is_refused(value: Any, message: str) -> None:
 
 
 class Once(Constant):
-    """Interactions its level from something that cannot be copied."""
+    """Takes its level from something that cannot be copied."""
 
     def __sklearn_clone__(self) -> Once:
         return self

@@ -303,19 +303,19 @@ def test_figures_of_movielens_100k(data_dir) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["per-user", "new-users"])
-def test_implicit_models_see_takes_and_recommenders_ratings(protocol: str) -> None:
+def test_implicit_models_see_interactions_and_recommenders_ratings(protocol: str) -> None:
     ratings = OrdinalProbit(2, n_sweeps=12, burn_in=4)
     models = {
         "ease": EASE(10.0, random_state=0),
         "recommender": Recommender(EASE(10.0, random_state=0), ratings, random_state=0),
     }
     found = evaluate_recommendations(models, X, Y, protocol, at=5, likes=4)
-    taken = evaluate_recommendations({"ease": EASE(10.0, random_state=0)}, X, np.full(len(Y), 3.0), protocol, at=5)
-    assert found.mean("ease", "any_ndcg@5").mean == pytest.approx(taken.mean("ease", "ndcg@5").mean)
+    equal = evaluate_recommendations({"ease": EASE(10.0, random_state=0)}, X, np.full(len(Y), 3.0), protocol, at=5)
+    assert found.mean("ease", "any_ndcg@5").mean == pytest.approx(equal.mean("ease", "ndcg@5").mean)
     assert np.isfinite(found.mean("recommender", "ndcg@5").mean)
 
 
-def test_takes_alone_need_no_ratings() -> None:
+def test_interactions_alone_need_no_ratings() -> None:
     a, b = (
         evaluate_recommendations(EASE(10.0, random_state=0), X, y, at=5).mean("EASE", "ndcg@5")
         for y in (None, np.ones(len(Y)))
@@ -358,7 +358,7 @@ def test_differences_over_users_are_corrected_for_their_number() -> None:
 
 
 class Chances(Oracle):
-    """Says how likely its items are taken."""
+    """Says how likely users interact with its items."""
 
     def recommend(self, users, n=10, exclude_seen=True):
         ids, scores = super().recommend(users, n, exclude_seen)
@@ -375,13 +375,13 @@ def _held_out(p: np.ndarray, n: int, ordered: bool) -> np.ndarray:
 
 
 @pytest.mark.parametrize("splitter", [PerUserHoldout(0.5, 2, random_state=3), UserLast(0.5, times=np.arange(len(Y)))])
-def test_chances_to_be_taken_are_compared_with_what_was_taken(splitter) -> None:
+def test_chances_of_interactions_are_compared_with_what_was_held_out(splitter) -> None:
     """Of a random part; the last ones come by themselves."""
     rng = np.random.default_rng(1)
     model = Chances(rng.random((60, 40)))
     found = evaluate_recommendations(model, X, Y, splitter, at=7)
     bins = found.interactions["Chances"]
-    chances, taken = [], []
+    chances, held_out = [], []
     for train, test in splitter.split(X):
         fitted = Chances(model.table).fit(X[train], None)
         for user in np.unique(X[test, 0]).tolist():
@@ -389,14 +389,14 @@ def test_chances_to_be_taken_are_compared_with_what_was_taken(splitter) -> None:
             listed = fitted.recommend([user], 7)
             p = listed.p_interact[0]
             chances += _held_out(p, len(mine), isinstance(splitter, UserLast)).tolist()
-            taken += [item in mine for item in listed.items[0].tolist()]
+            held_out += [item in mine for item in listed.items[0].tolist()]
     place = np.searchsorted(bins.edges, chances, side="left") - 1
     for k in np.unique(place):
         assert bins.counts[k] == (place == k).sum()
         assert bins.predicted[k] == pytest.approx(np.array(chances)[place == k].mean())
-        assert bins.observed[k] == pytest.approx(np.array(taken)[place == k].mean())
+        assert bins.observed[k] == pytest.approx(np.array(held_out)[place == k].mean())
     assert bins.counts.sum() == len(chances)
-    assert "P(interact) of Chances, to be among the held-out items, predicted / taken: ." in found.text()
+    assert "P(interact) of Chances, to be among the held-out items, predicted / observed: ." in found.text()
     assert found.summary()["Chances"]["p_interact"]["items"] == bins.counts.tolist()
     assert "popularity" not in found.interactions
 
@@ -425,24 +425,25 @@ def test_counts_are_given_as_counts() -> None:
         evaluate_recommendations(EASE(), X, Y, counts=counts)
 
 
-def test_a_comparison_of_takes() -> None:
+def test_a_comparison_of_interactions() -> None:
     interactions = InteractionDataset("plays", X, 1.0 + X[:, 0] % 3, None)
     found = compare({"EASE": EASE(10.0, random_state=0)}, interactions, at=5, n_splits=1)
     direct = evaluate_recommendations({"EASE": EASE(10.0, random_state=0)}, X, counts=interactions.y, at=5, n_splits=1)
     measured = next(one.measures for one in found.results if one.method == "EASE")
     assert measured["ndcg@5"] == pytest.approx(direct.mean("EASE", "ndcg@5").mean)
-    with pytest.raises(InvalidInputError, match="'plays' holds takes, and no ratings to predict"):
+    with pytest.raises(InvalidInputError, match="'plays' holds interactions, and no ratings to predict"):
         compare({"ALS": ALS(2, 1.0)}, interactions)
-    with pytest.raises(InvalidInputError, match="'plays' holds takes, and no ratings"):
+    with pytest.raises(InvalidInputError, match="'plays' holds interactions, and no ratings"):
         compare({"EASE": EASE()}, interactions, at=5, likes=1)
 
 
 @pytest.mark.parametrize(
     "make", [lambda: InteractionDataset("clicks", X, np.ones(len(X)), None), lambda: EASE().fit(X).ratings_]
 )
-def test_models_of_ratings_refuse_takes(make) -> None:
+def test_models_of_ratings_refuse_interactions(make) -> None:
     interactions = make()
-    with pytest.raises(InvalidInputError, match="these are takes, without ratings, .* Recommender, EASE, ImplicitALS"):
+    refused = "these are interactions, without ratings, .* Recommender, EASE, ImplicitALS"
+    with pytest.raises(InvalidInputError, match=refused):
         MMMF(2, 1.0).fit(interactions)
     ratings = RatingDataset("stars", X, Y, DATA.scale)
     assert EASE().fit(ratings).ratings_.n_ratings == len(X)

@@ -13,11 +13,11 @@ from .reference import Pattern, random_pattern
 Array = NDArray[np.float64]
 
 
-def objective(u: Array, taken: Array, weights: Array, F: Array, c: Array, alpha: float) -> tuple[float, Array]:
+def objective(u: Array, observed: Array, weights: Array, F: Array, c: Array, alpha: float) -> tuple[float, Array]:
     """Return J and its gradient, column by column."""
     x = c + u @ F
-    loss = np.where(taken, weights * np.logaddexp(0, -x), np.logaddexp(0, x)).sum()
-    slopes = np.where(taken, weights * (expit(x) - 1), expit(x))
+    loss = np.where(observed, weights * np.logaddexp(0, -x), np.logaddexp(0, x)).sum()
+    slopes = np.where(observed, weights * (expit(x) - 1), expit(x))
     return float(loss + 0.5 * alpha * u @ u), F @ slopes + alpha * u
 
 
@@ -30,10 +30,10 @@ def problem(seed: int, n: int, m: int, p: int, spread: float = 1.0) -> tuple[Pat
 
 
 def dense(entries: Pattern, weights: Array, i: int) -> tuple[Array, Array]:
-    """Return which columns row i took, and the weights there."""
-    here, taken, w = slice(*entries.indptr[i : i + 2]), np.zeros(entries.shape[1], bool), np.zeros(entries.shape[1])
-    taken[entries.indices[here]], w[entries.indices[here]] = True, weights[here]
-    return taken, w
+    """Return in which columns row i has entries, and the weights there."""
+    here, observed, w = slice(*entries.indptr[i : i + 2]), np.zeros(entries.shape[1], bool), np.zeros(entries.shape[1])
+    observed[entries.indices[here]], w[entries.indices[here]] = True, weights[here]
+    return observed, w
 
 
 @pytest.mark.parametrize(("p", "m"), [(1, 7), (4, 128), (6, 40), (13, 300)])

@@ -154,15 +154,15 @@ def test_the_interval_covers_the_mean_as_often_as_it_says() -> None:
 
 def test_the_catalogue_by_loops(world) -> None:
     _, seen, _, lists = world
-    taken = sparse.csr_array(seen.astype(float))
-    popularity = metrics.item_popularity(taken)
+    interactions = sparse.csr_array(seen.astype(float))
+    popularity = metrics.item_popularity(interactions)
     np.testing.assert_allclose(popularity, seen.mean(axis=0))
     shown = [[j for j in row if j >= 0] for row in lists[:, :K].tolist()]
     assert metrics.distinct_items(lists, M, K) == len({j for row in shown for j in row})
     novelty = [np.mean([-math.log2(max(popularity[j], 1 / N)) for j in row]) for row in shown]
     np.testing.assert_allclose(metrics.user_novelties(lists, popularity, K, n_users=N), novelty)
     lifts = [np.mean(popularity[row]) / np.mean(popularity[seen[u]]) - 1 for u, row in enumerate(shown)]
-    np.testing.assert_allclose(metrics.user_popularity_lifts(lists, taken, K), lifts)
+    np.testing.assert_allclose(metrics.user_popularity_lifts(lists, interactions, K), lifts)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
@@ -179,21 +179,21 @@ def test_diversity_by_a_loop(world, form, monkeypatch) -> None:
     assert np.isnan(metrics.user_diversities([[0, -1]], form(vectors))[0])
 
 
-def test_calibration_of_taking() -> None:
+def test_calibration_of_interactions() -> None:
     rng = np.random.default_rng(0)
     p = rng.beta(0.5, 6, size=(300, 50))
-    taken = rng.random(p.shape) < p
-    bins = metrics.interaction_calibration_bins(p, taken)
+    interactions = rng.random(p.shape) < p
+    bins = metrics.interaction_calibration_bins(p, interactions)
     assert len(bins.counts) == 6
     assert np.ptp(bins.counts) <= 1
     low, high = metrics.share_interval(bins)
     assert ((low < bins.predicted) & (bins.predicted < high)).all()
-    given = metrics.interaction_calibration_bins(p, taken, edges=[0, 0.1, 0.5, 1])
+    given = metrics.interaction_calibration_bins(p, interactions, edges=[0, 0.1, 0.5, 1])
     inside = (p > 0.1) & (p <= 0.5)
     assert given.counts[1] == inside.sum()
     assert given.predicted[1] == pytest.approx(p[inside].mean())
-    assert given.observed[1] == pytest.approx(taken[inside].mean())
-    doubled = metrics.interaction_calibration_bins(p / 2, taken)
+    assert given.observed[1] == pytest.approx(interactions[inside].mean())
+    doubled = metrics.interaction_calibration_bins(p / 2, interactions)
     assert (metrics.share_interval(doubled)[0][1:] > doubled.predicted[1:]).all()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -248,22 +248,22 @@ def test_gains_of_high_values_do_not_overflow() -> None:
 
 
 def test_errors_of_bins_are_over_users() -> None:
-    """Users who take more, or less, than is said of all: what their pairs say hangs together."""
+    """Users who interact more, or less, than is said of all: what their pairs say hangs together."""
     rng = np.random.default_rng(0)
     p = np.full((200, 50), 0.3)
     users = np.broadcast_to(np.arange(200)[:, None], p.shape)
     means, errors, alone = [], [], []
     for _ in range(200):
         own = rng.choice([0.1, 0.5], size=(200, 1))
-        taken = rng.random(p.shape) < own
-        bins = metrics.interaction_calibration_bins(p, taken, edges=[0, 1], users=users)
+        interactions = rng.random(p.shape) < own
+        bins = metrics.interaction_calibration_bins(p, interactions, edges=[0, 1], users=users)
         means.append(bins.observed[0])
         errors.append(bins.errors[0])
         low, high = metrics.share_interval(bins)
         assert high[0] - low[0] == pytest.approx(2 * 1.96 * errors[-1], rel=0.02)
-        low, high = metrics.share_interval(metrics.interaction_calibration_bins(p, taken, edges=[0, 1]))
+        low, high = metrics.share_interval(metrics.interaction_calibration_bins(p, interactions, edges=[0, 1]))
         alone.append((high[0] - low[0]) / (2 * 1.96))
     assert np.mean(errors) == pytest.approx(np.std(means), rel=0.1)
     assert np.mean(alone) < 0.4 * np.std(means)
     with pytest.raises(InvalidInputError, match="one for each probability"):
-        metrics.interaction_calibration_bins(p, taken, users=[0])
+        metrics.interaction_calibration_bins(p, interactions, users=[0])

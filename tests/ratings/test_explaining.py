@@ -25,7 +25,7 @@ from cofactor.ratings import (
     Recommender,
 )
 
-from .ranking.models import fitted as exposed
+from .ranking.models import fitted as fitted_model
 from .ranking.models import interactions_of
 
 LINEAR = ["EASE", "EASE, dual", "EASE, low rank", "ItemKNN", "RP3beta", "Popularity"]
@@ -55,13 +55,13 @@ def without(model: Any, user: int, items: list[int], interactions: bool = False)
 
 
 @pytest.mark.parametrize("name", LINEAR)
-def test_contributions_of_takes_sum_to_the_score_and_are_what_it_falls_by(name: str) -> None:
-    model, user = exposed(name), 103
+def test_contributions_of_interactions_sum_to_the_score_and_are_what_it_falls_by(name: str) -> None:
+    model, user = fitted_model(name), 103
     items = [0, 7, 70, 203]
     why = model.explain(user, items)
     assert why.scores == pytest.approx(model.decision_function([(user, item) for item in items]), abs=1e-6)
-    columns, taken = model.items_.index(items), np.log1p(model.ratings_.item_counts)
-    popular = model.level_ * model.popularity_weight_ * taken / taken.max()
+    columns, counts = model.items_.index(items), np.log1p(model.ratings_.item_counts)
+    popular = model.level_ * model.popularity_weight_ * counts / counts.max()
     score = model.scores_ if name == "Popularity" else popular
     assert why.intercepts == pytest.approx(score[columns], abs=1e-5)
     assert sorted(why.own_items.tolist()) == sorted(interactions_of()[interactions_of()[:, 0] == user, 1].tolist())
@@ -107,7 +107,7 @@ def test_ridge_regressions_of_users_are_sums_over_ratings(model: Any) -> None:
         assert again.scores - why.scores == pytest.approx(by_one * (target - y[mine][k]), abs=1e-4)
 
 
-def test_implicit_als_is_a_sum_over_takes() -> None:
+def test_implicit_als_is_a_sum_over_interactions() -> None:
     model, mine = (
         ImplicitALS(3, 0.01, unobserved=0.4, popularity_weight=0, random_state=0).fit(interactions_of()),
         interactions_of()[interactions_of()[:, 0] == 103, 1],
@@ -118,7 +118,7 @@ def test_implicit_als_is_a_sum_over_takes() -> None:
     assert why.contributions.max() > 0.1
 
 
-def test_logistic_mf_is_near_a_fold_in_without_the_take() -> None:
+def test_logistic_mf_is_near_a_fold_in_without_the_interaction() -> None:
     model = LogisticMF(3, 1.0, tol=1e-9, max_iter=500, random_state=0).fit(interactions_of())
     found = model.explain(103, [0, 7, 70]).contributions
     true = without(model, 103, [0, 7, 70], interactions=True)
@@ -155,7 +155,7 @@ def test_a_model_of_drift_explains_too() -> None:
     assert np.isfinite(why.contributions).all()
 
 
-def test_a_recommender_mixes_reasons_for_taking_and_liking() -> None:
+def test_a_recommender_mixes_reasons_for_interactions_and_likes() -> None:
     X, y = rated()
     probit = OrdinalProbit(2, n_implicit=2, n_sweeps=30, burn_in=10)
     model = Recommender([EASE(20.0), ImplicitALS(2)], probit, random_state=0).fit(X, y)
@@ -177,11 +177,11 @@ def test_a_recommender_mixes_reasons_for_taking_and_liking() -> None:
     scores = part.decision_function([(3, item) for item in items])
     (slope, bend), knot = alone.weights_[0], alone.knots_[0]
 
-    def of_taking(scores: np.ndarray) -> np.ndarray:
+    def of_interactions(scores: np.ndarray) -> np.ndarray:
         log_interactions = part._log_interactions(scores)
         return slope * log_interactions + bend * np.maximum(log_interactions - knot, 0)
 
-    fallen = of_taking(scores)[:, None] - of_taking(scores[:, None] - part.explain(3, items).contributions)
+    fallen = of_interactions(scores)[:, None] - of_interactions(scores[:, None] - part.explain(3, items).contributions)
     assert alone.explain(3, items).contributions == pytest.approx(fallen, abs=1e-3)
     assert alone.explain(3, items).kind == "interaction"
     assert "like" not in alone.explain(3, items).parts
@@ -190,7 +190,7 @@ def test_a_recommender_mixes_reasons_for_taking_and_liking() -> None:
 
 
 def test_reasons_come_as_rows_and_as_frames(tmp_path: Path) -> None:
-    model = exposed("EASE")
+    model = fitted_model("EASE")
     why = model.explain(103, [7, 0])
     explanation = why.explanation(2)
     assert [group["item"] for group in explanation.groups()] == [7, 0]
@@ -227,7 +227,7 @@ def test_models_that_cannot_explain_have_no_such_method(model: Any, why: str) ->
 
 
 def test_what_cannot_be_explained_is_refused(tmp_path: Path) -> None:
-    model, (X, y) = exposed("EASE"), rated()
+    model, (X, y) = fitted_model("EASE"), rated()
     with pytest.raises(InvalidInputError, match="user 7 was not in training: fold new users in"):
         model.explain(7, [0])
     with pytest.raises(InvalidInputError, match="item 1 was not in training"):
@@ -245,7 +245,7 @@ def test_what_cannot_be_explained_is_refused(tmp_path: Path) -> None:
     assert error.value.argument == "user"
     own = int(X[X[:, 0] == 1, 1][0])
     assert own in als.explain(1, [own]).own_items  # an item that the user rated has its own rating among the reasons
-    interactions = exposed("EASE").explain(103, [7])
-    mine = interactions.own_items.tolist()[0]
-    again = exposed("EASE").explain(103, [mine])
+    why = fitted_model("EASE").explain(103, [7])
+    mine = why.own_items.tolist()[0]
+    again = fitted_model("EASE").explain(103, [mine])
     assert again.contributions[0, again.own_items.tolist().index(mine)] == pytest.approx(0, abs=1e-6)

@@ -218,7 +218,9 @@ def test_what_the_fit_took_in_is_not_taken_in_twice(kind: type[Any], tmp_path: P
     for day in range(2):
         model.save(tmp_path / "model.cofactor")
         model, n_updates, key = cofactor.load(tmp_path / "model.cofactor"), model.updates_.n_updates, model.ratings_.key
-        with pytest.warns(InputWarning, match=f"{len(X)} (take|rating)s are what the fit took in.* again=True does it"):
+        with pytest.warns(
+            InputWarning, match=f"{len(X)} (interaction|rating)s are what the fit took in.* again=True does it"
+        ):
             model.update(X[rows], *(one[rows] for one in y))
         assert (model.updates_.n_updates, model.ratings_.key) == (n_updates, key)
         model.update([(f"new on day {day}", 1)], *([4] for _ in y))
@@ -226,10 +228,12 @@ def test_what_the_fit_took_in_is_not_taken_in_twice(kind: type[Any], tmp_path: P
 
 
 @pytest.mark.parametrize("model", [EASE(1.0), Recommender(Popularity(), None)], ids=["EASE", "Recommender"])
-def test_all_takes_once_more_beside_new_ones_are_warned_of(model: Any) -> None:
+def test_all_interactions_once_more_beside_new_ones_are_warned_of(model: Any) -> None:
     """As when a file that grows is taken in each day: counts of what was there double."""
     model.fit(X)
-    with pytest.warns(InputWarning, match=f"the update holds all {len(X)} takes that the model has, and counts add up"):
+    with pytest.warns(
+        InputWarning, match=f"the update holds all {len(X)} interactions that the model has, and counts add up"
+    ):
         copy(model).update([*X.tolist(), ("new", 1)])
     copy(model).update([*X.tolist(), ("new", 1)], again=True)
     copy(model).update([*X[1:].tolist(), ("new", 1), ("new", 2)])

@@ -104,7 +104,7 @@ def test_models_without_weights_refuse_them_later_too():
         model.fold_in_items([(1, 100)], [2], **one)
 
 
-def test_a_recommender_weighs_takes_and_ratings():
+def test_a_recommender_weighs_interactions_and_ratings():
     new, y, weights = [(100, 1), (100, 2), (101, 1)], [1, 4, 2], [3.0, 1.0, 2.0]
     both = Recommender(Popularity(), BPMF(2, n_sweeps=8, burn_in=2), random_state=0)
     both.fit(X, 1 + X.sum(axis=1) % 4, sample_weight=W + 1)

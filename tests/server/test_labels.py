@@ -237,8 +237,8 @@ def test_reasons_for_items(tagging: Tagging, models: Models) -> None:
     new = models.stars.fold_in([("a", 50), ("a", 181)], [5.0, 1.0])
     assert told({"explanations": [one]}, "item") == reasons(new.explain("a", [3]).explanation(10), "item")
     assert {reason["item"]: reason["rating"] for reason in one["reasons"]} == {50: 5, 181: 1}
-    taken = {"user": {"ratings": [{"item": 3}, {"item": 5}]}, "items": [8], "model": "interactions"}
-    (one,) = tagging.client.post(WHY, taken)["explanations"]
+    chosen = {"user": {"ratings": [{"item": 3}, {"item": 5}]}, "items": [8], "model": "interactions"}
+    (one,) = tagging.client.post(WHY, chosen)["explanations"]
     assert [sorted(reason) for reason in one["reasons"]] == [["contribution", "item", "times"]] * 2
 
 
@@ -306,7 +306,7 @@ def test_hints(tagging: Tagging) -> None:
     assert "did you mean asthma" in message(WHY, {"row": {}, "labels": ["astma"]})
     assert message("/v1/recommendations", {"users": [7]}) == (
         "model: default is a model of labels, and POST /v1/recommendations asks models of ratings; "
-        "name one of them: stars, takes"
+        "name one of them: stars, interactions"
     )
     assert message(TAGS, {"rows": [[]], "model": "texts"}) == (
         "rows[0]: is of the form numbers, and this model takes a text"

@@ -376,7 +376,7 @@ def test_a_page_behind_a_key(browser: webdriver.Chrome, locked: Site) -> None:
     browser.switch_to.window(first)
 
 
-def test_a_model_of_takes_asks_for_no_ratings(page: Page, models) -> None:
+def test_a_model_of_interactions_asks_for_no_ratings(page: Page, models) -> None:
     page.open("model=interactions")
     assert page.browser.find_element(By.TAG_NAME, "h1").text == "Mark a few, and see what follows"
     page.part("found", "label").click()

@@ -68,10 +68,10 @@ def explain(
     counted from 1. Contributions, the rest and the intercept sum to the score, exactly.
 
     Of ratings, with --user and --item: the user's own ratings that raise and lower the score of each item. Columns:
-    user, item, score, kind (rating, take, rest, intercept), term (the item that was rated), value (its rating),
-    contribution; of a recommender also take and like, its two parts. They sum to the score where there is an intercept;
-    otherwise each is the change without that rating. A recommender can be explained, and ease, item-knn, rp3beta,
-    implicit-als, logistic-mf, popularity, als, pmf, bpmf and ordinal-probit.
+    user, item, score, kind (rating, interaction, rest, intercept), term (the item that was rated), value (its rating),
+    contribution; of a recommender also interaction and like, its two parts. They sum to the score where there is an
+    intercept; otherwise each is the change without that rating. A recommender can be explained, and ease, item-knn,
+    rp3beta, implicit-als, logistic-mf, popularity, als, pmf, bpmf and ordinal-probit.
 
     With --json an object stands in each line.
     """

@@ -73,9 +73,10 @@ def recommend(
         str | None,
         typer.Option(
             metavar="|".join(RANKINGS),
-            help="Of a recommender: how likely the user takes the item and likes it then (the default, where there "
-            "are ratings), how likely it is taken at all, how much is expected to be gained, or how well it would be "
-            "liked; by that alone lists hold less of what users take than plain popularity does.",
+            help="Of a recommender: how likely the user interacts with the item and likes it then (the default, where "
+            "there are ratings), how likely the user interacts with it at all, how much is expected to be gained, or "
+            "how well it would be liked; by that alone lists hold less of what users interact with than plain "
+            "popularity does.",
             rich_help_panel=_RANKING,
         ),
     ] = None,
@@ -102,7 +103,9 @@ def recommend(
     min_support: Annotated[
         int | None,
         typer.Option(
-            metavar="K", help="Leave out items that fewer users took or rated in training.", rich_help_panel=_RULES
+            metavar="K",
+            help="Leave out items that fewer users interacted with or rated in training.",
+            rich_help_panel=_RULES,
         ),
     ] = None,
     diversity: Annotated[
@@ -202,13 +205,17 @@ def recommend(
             "--count-column",
             "--count",
             metavar="COLUMN",
-            help="Column that says how often an item was taken.",
+            help="Column that says how often a user interacted with an item.",
             rich_help_panel=_NEW,
         ),
     ] = None,
     implicit: Annotated[
         bool,
-        typer.Option("--implicit", help="Read it as what users took, whatever its ratings say.", rich_help_panel=_NEW),
+        typer.Option(
+            "--implicit",
+            help="Read it as what users interacted with, whatever its ratings say.",
+            rich_help_panel=_NEW,
+        ),
     ] = False,
     levels: Annotated[
         str | None,
@@ -240,11 +247,11 @@ def recommend(
 ) -> None:
     """Recommend items: columns user, rank, item, score, prediction, and title where titles are given.
 
-    A recommender, what cofactor fit makes, ranks by the probability that the user takes the item next, and likes it
-    then: columns p_interact and p_like; the score is the logarithm of both together. Of other models the score is the
-    number by which they rank, higher for what is liked better: often the predicted rating before it is rounded to a
-    level, with [bold]--at-least[/bold] the probability of such a rating. Of models of interactions alone there is no
-    prediction. With --why also because: what the user rated, or took, that raises the score most.
+    A recommender, what cofactor fit makes, ranks by the probability that the user interacts with the item next, and
+    likes it then: columns p_interact and p_like; the score is the logarithm of both together. Of other models the score
+    is the number by which they rank, higher for what is liked better: often the predicted rating before it is rounded
+    to a level, with [bold]--at-least[/bold] the probability of such a rating. Of models of interactions alone there is
+    no prediction. With --why also because: the user's own items that raise the score most.
 
     For known users ([bold]--user[/bold], [bold]--all[/bold]), or for new ones from their ratings or features
     ([bold]--ratings[/bold], [bold]--user-features[/bold]); their ratings of items that were not in training are left

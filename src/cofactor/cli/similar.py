@@ -37,9 +37,9 @@ def similar(
     """List the most similar items: columns item, rank, similar, similarity, and title where titles are given.
 
     Items are similar if users like them alike: the similarity is the correlation of their scores over all users, from
-    -1 to 1; where a model has no factors, if the same users take them. Similar items are known to recommenders, to all
-    models of interactions, and to models with factors, such as als, mmmf and ordinal-probit; similar users to models with
-    factors alone.
+    -1 to 1; where a model has no factors, if the same users interact with them. Similar items are known to
+    recommenders, to all models of interactions, and to models with factors, such as als, mmmf and ordinal-probit;
+    similar users to models with factors alone.
     """
     inputs = {"MODEL": model, "--titles": titles}
     check_target(out, *inputs.values())

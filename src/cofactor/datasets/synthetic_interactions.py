@@ -1,4 +1,4 @@
-"""Synthetic takes, of millions of users, whose probabilities are known."""
+"""Synthetic interactions, of millions of users, whose probabilities are known."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["InteractionTruth", "make_events", "make_interactions"]
 
 _DRAWS = 1 << 20  # draws of one chunk of users: 50 MB
 _ROUNDS = 30  # of draws for users whose draws hit the same item more than once
-_MOST = 0.25  # share of all items that a user takes, at most
+_MOST = 0.25  # share of all items that a user interacts with, at most
 _FEW = 0.02  # share up to which items are drawn one after the other
 _LIKING = 1.5  # standard deviation of log φ between factors
 _CURIOUS = 0.5  # share of views that have nothing to do with what a user buys
@@ -35,7 +35,7 @@ class InteractionTruth:
     Parameters
     ----------
     users : ndarray of shape (n_users, n_factors), float32
-        Share of each factor in what a user takes; rows sum to one.
+        Share of each factor in a user's interactions; rows sum to one.
     items : ndarray of shape (n_factors, n_items), float32
         How likely each item is, for each factor; rows sum to one.
 
@@ -60,7 +60,7 @@ def make_interactions(
     tail: float = 0.8,
     random_state: RandomState = None,
 ) -> tuple[csr_array[Any, Any], InteractionTruth]:
-    r"""Sample what users take, from a mixture whose users and items both have power laws.
+    r"""Sample interactions from a mixture whose users and items both have power laws.
 
     .. math::
 
@@ -68,9 +68,9 @@ def make_interactions(
         \varphi_{kj} \propto r_j^{-\tau} e^{1.5\, z_{kj}}, \quad \theta_u \sim \mathrm{Dirichlet}(0.2), \quad
         z \sim N(0, 1)
 
-    with r a random order of the items. Users take in proportion to a Pareto variable of exponent 2, a quarter of all
-    items at most, each item once. It is made in chunks of users: beside the result, memory grows with users and items
-    times factors only.
+    with r a random order of the items. How many interactions a user has is proportional to a Pareto variable of
+    exponent 2: a quarter of all items at most, each item once. It is made in chunks of users: beside the result, memory
+    grows with users and items times factors only.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def make_interactions(
 
     Returns
     -------
-    takes : csr_array of shape (n_users, n_items), float32
+    interactions : csr_array of shape (n_users, n_items), float32
         Ones, with int32 indices where they suffice.
     truth : InteractionTruth
         θ and φ: ``truth.users @ truth.items`` are the probabilities of the first interaction.
@@ -99,8 +99,8 @@ def make_interactions(
 
     Examples
     --------
-    >>> takes, truth = make_interactions(200, 100, 2000, random_state=0)
-    >>> takes.shape, takes.nnz, truth.users.shape
+    >>> X, truth = make_interactions(200, 100, 2000, random_state=0)
+    >>> X.shape, X.nnz, truth.users.shape
     ((200, 100), 2000, (200, 10))
     """
     for name, value in {"n_users": n_users, "n_items": n_items, "n_factors": n_factors}.items():
@@ -144,11 +144,11 @@ def make_events(
 ) -> tuple[InteractionDataset, InteractionTruth]:
     r"""Sample the events of a shop: views, of which some are followed by a cart, and of these some by a purchase.
 
-    Half of the views of a user are drawn as the interactions of `make_interactions`, though an item may be viewed again. They lead to
-    a cart with probability :math:`.15\, s_j`, and a cart to a purchase with .4, where :math:`s_j \le 1` says how well
-    an item sells: the logarithm of s is normal, of standard deviation 2, and cut at 0. The other views come from
-    curiosity: of any item with probability proportional to :math:`r_j^{-\tau}`, and without consequence. Of a hundred
-    views five lead to a cart, and two to a purchase.
+    Half of the views of a user are drawn as the interactions of `make_interactions`, though an item may be viewed
+    again. They lead to a cart with probability :math:`.15\, s_j`, and a cart to a purchase with .4, where
+    :math:`s_j \le 1` says how well an item sells: the logarithm of s is normal, of standard deviation 2, and cut at 0.
+    The other views come from curiosity: of any item with probability proportional to :math:`r_j^{-\tau}`, and without
+    consequence. Of a hundred views five lead to a cart, and two to a purchase.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ def shared_out(weights: NDArray[np.float64], total: int, least: int, most: int) 
 def _chunk(
     rng: np.random.Generator, shares: NDArray[np.float32], ladder: NDArray[np.float64], counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return users and items of the interactions of some users, sorted; `ladder` has the distributions of items in a row."""
+    """Return users and items of interactions, sorted; `ladder` has the distributions of items in a row."""
     (n, d), m = shares.shape, len(ladder) // shares.shape[1]
     factors = np.cumsum(shares, axis=1, dtype=np.float64)
     steps = (factors / factors[:, -1:] + np.arange(n)[:, None]).ravel()
@@ -256,7 +256,7 @@ def _chunk(
 def _first_of_all(
     rng: np.random.Generator, shares: NDArray[np.float32], ladder: NDArray[np.float64], counts: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the keys of users who take many items: all items in a random order by P, cut off."""
+    """Return the keys of users with many items: all items in a random order by P, cut off."""
     d = shares.shape[1]
     m = len(ladder) // d
     items = np.diff(ladder.reshape(d, m) - np.arange(d)[:, None], axis=1, prepend=0)

@@ -81,7 +81,7 @@ class RatingDataset:
     n_dropped: int = 0
     features: Mapping[str, Any] = field(default_factory=dict)
 
-    #: Whether there are takes, and no ratings.
+    #: Whether there are interactions, and no ratings.
     holds_interactions: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -244,7 +244,7 @@ class RatingDataset:
 class InteractionDataset(RatingDataset):
     """Interactions as in a file: who clicked, played or bought what, how often, and when; there are no ratings.
 
-    ``y`` says how often each pair was taken, ``scale`` is None. Models of who takes what are fitted to the data set
+    ``y`` says how often each pair occurred, ``scale`` is None. Models of interactions are fitted to the data set
     itself, ``model.fit(data)``; models of ratings refuse it. ``kinds`` has the kind of each event, such as view, cart
     or purchase, where there are several.
 
@@ -262,8 +262,8 @@ class InteractionDataset(RatingDataset):
     def __repr__(self) -> str:
         counts = f", counts {self.y.min():g} to {self.y.max():g}" if self.n_ratings and (self.y != 1).any() else ""
         return (
-            f"InteractionDataset({self.name!r}: {counted(self.n_ratings, 'interaction')}, {counted(self.n_users, 'user')}, "
-            f"{counted(self.n_items, 'item')}{counts})"
+            f"InteractionDataset({self.name!r}: {counted(self.n_ratings, 'interaction')}, "
+            f"{counted(self.n_users, 'user')}, {counted(self.n_items, 'item')}{counts})"
         )
 
 

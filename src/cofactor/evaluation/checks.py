@@ -222,17 +222,17 @@ def _lists(sets: Sequence[Source], task: Task, grids: Any, at: Any, likes: Any) 
         if likes is not None:
             advice = ("give ", Argument("at"), " too")
             raise InvalidInputError("says what is liked of lists", argument="likes", found=likes, advice=advice)
-        taken = next((one.name for one in sets if one.interactions), None)
-        if taken is not None:
+        plays = next((one.name for one in sets if one.interactions), None)
+        if plays is not None:
             lists = ("measure lists of recommendations, such as with ", Argument("at", 10))
-            raise InvalidInputError(f"data set {taken!r} holds takes, and no ratings to predict", advice=lists)
+            raise InvalidInputError(f"data set {plays!r} holds interactions, and no ratings to predict", advice=lists)
         return ()
     if task != "ratings" or grids:
         what = "is for ratings" if task != "ratings" else "does not go with grids"
         raise InvalidInputError(f"measures lists of recommendations, which {what}", argument="at", found=at)
-    taken = next((one.name for one in sets if one.interactions), None)
-    if likes is not None and taken is not None:
-        raise InvalidInputError(f"{taken!r} holds takes, and no ratings", argument="likes", found=likes)
+    plays = next((one.name for one in sets if one.interactions), None)
+    if likes is not None and plays is not None:
+        raise InvalidInputError(f"{plays!r} holds interactions, and no ratings", argument="likes", found=likes)
     if likes is not None:
         high = next((one.name for one in sets if not (np.asarray(one.y, dtype=np.float64) >= likes).any()), None)
         if high is not None:

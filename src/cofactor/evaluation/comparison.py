@@ -258,7 +258,7 @@ def compare(
     at, likes : optional
         Measure the lists of so many items that methods recommend, as `evaluate_recommendations` does, instead of
         predicted ratings: metrics are then such as "ndcg@10", and "popularity" is among the methods. Methods are
-        compared over the users of each data set, see `Comparison.over_users`. A `InteractionDataset` needs it.
+        compared over the users of each data set, see `Comparison.over_users`. An `InteractionDataset` needs it.
     store : ResultStore, str or path-like, optional
         File for results, as they end: what is in it already is not computed again.
     n_jobs, retry_failed

@@ -38,7 +38,7 @@ class Asked:
     auc: bool
     undefined: Literal[0, "skip"]
     ranking: Mapping[str, Any] = field(default_factory=dict)
-    counts: NDArray[np.float64] | None = None  #: how often each pair was taken, where there are no ratings
+    counts: NDArray[np.float64] | None = None  #: interactions of each pair, where there are no ratings
     features: Mapping[str, FeatureTable] = field(default_factory=dict)  #: of users and items, for models that take them
 
     def __post_init__(self) -> None:
@@ -94,11 +94,11 @@ class Asked:
         train, fold_in, test = parts
         ones = np.ones(len(self.y))
         training = self.table(train, ones)
-        taken = training if fold_in is None else self.table(fold_in, ones)
+        seen = training if fold_in is None else self.table(fold_in, ones)
         held_out = self.table(test, self.gains)
-        held_out = Table(held_out - held_out.multiply(taken))  # an item taken before cannot be recommended
+        held_out = Table(held_out - held_out.multiply(seen))  # an item seen before cannot be recommended
         held_out.eliminate_zeros()
-        tested, known = np.diff(held_out.indptr) > 0, np.diff(taken.indptr) > 0
+        tested, known = np.diff(held_out.indptr) > 0, np.diff(seen.indptr) > 0
         users = np.flatnonzero(tested & known)
         if not users.size:
             raise InvalidInputError("no user of the test part is known from another part", argument="protocol")
@@ -108,7 +108,7 @@ class Asked:
         relevant.eliminate_zeros()
         if not relevant.nnz:
             raise InvalidInputError("nothing in the test part is rated so high", argument="likes", found=self.likes)
-        return Split(parts, users, relevant, anything, Table(taken[users]), training, int((tested & ~known).sum()))
+        return Split(parts, users, relevant, anything, Table(seen[users]), training, int((tested & ~known).sum()))
 
 
 @dataclass(frozen=True)
@@ -118,14 +118,14 @@ class Split:
     parts: Parts
     users: NDArray[Any]
     relevant: Table
-    anything: Table  #: whatever was taken, with its gain
-    taken: Table
+    anything: Table  #: all held-out items, with their gains
+    seen: Table  #: the items that users have before
     training: Table  #: of all users
     n_left_out: int
 
     @cached_property
     def popularity(self) -> NDArray[np.float64]:
-        """Share of the training users who took each item."""
+        """Share of the training users who interacted with each item."""
         return np.diff(sparse.csc_array(self.training).indptr) / self.n_training_users
 
     @cached_property

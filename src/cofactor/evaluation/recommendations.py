@@ -47,7 +47,7 @@ OnFit = Callable[[str, int, int], None]
 
 _RANKED = 1 << 22  #: pairs of users and items that are ranked together for the AUC
 _GIVEN = {"users", "n", "exclude_seen"}  #: what `recommend` is told in any case
-_LIKELY = 100  #: items of each user of which P(interact) is compared with what was taken
+_LIKELY = 100  #: items of each user of which P(interact) is compared with what was held out
 
 
 def evaluate_recommendations(
@@ -73,20 +73,20 @@ def evaluate_recommendations(
 ) -> RecommendationScores:
     """Measure the lists that models recommend to users, beside what is popular.
 
-    Seen items are left out, all others are ranked, and none is sampled. An item is relevant if the user took it in the
-    test part and, with `likes`, rated it so high. Models whose ``recommend`` knows ``at_least``, and which have
-    probabilities of levels, then rank by the probability of such a rating.
+    Seen items are left out, all others are ranked, and none is sampled. An item is relevant if the user interacted with
+    it in the test part and, with `likes`, rated it so high. Models whose ``recommend`` knows ``at_least``, and which
+    have probabilities of levels, then rank by the probability of such a rating.
 
     Parameters
     ----------
     model : estimator, or mapping of str to estimator
-        With ``fit(X, y)`` and ``recommend(users, n)``, which returns ids and scores and leaves out what the users took;
-        where users are new, with ``fold_in(X, y)``. It is cloned, and not changed.
+        With ``fit(X, y)`` and ``recommend(users, n)``, which returns ids and scores and leaves out seen items; where
+        users are new, with ``fold_in(X, y)``. It is cloned, and not changed.
     X : array of shape (n, 2), list of pairs, frame, sparse matrix, or data set
         User id and item id of each rating; perhaps with times in a third column. Without y a frame with columns for
         user, item and rating too, or of counts (plays, clicks, ...), a sparse matrix of counts, or a data set such as
-        `load_ratings` returns, of ratings or of interactions. A matrix whose numbers look like stars is refused: not many
-        different ones, at most 10, the lowest one rare.
+        `load_ratings` returns, of ratings or of interactions. A matrix whose numbers look like stars is refused: not
+        many different ones, at most 10, the lowest one rare.
     y : array-like of shape (n,), or None
         The ratings; None for interactions alone, such as clicks, or where X holds them.
     protocol : str, splitter or list, default="per-user"
@@ -99,7 +99,7 @@ def evaluate_recommendations(
     at : int or sequence of int, default=10
         Lengths of lists at which to measure, the most important first.
     likes : float, optional
-        The least rating of an item that is liked; by default whatever was taken is relevant.
+        The least rating of an item that is liked; by default every item of the test part is relevant.
     auc : bool, default=False
         Measure the AUC too, for which all items are ranked for each user: slow for models drawn from a posterior.
     undefined : {"skip", 0}, default="skip"
@@ -109,7 +109,8 @@ def evaluate_recommendations(
     test_size, test_users, time
         As in `evaluate`.
     counts : array-like of shape (n,), optional
-        How often each pair was taken, where there are no ratings, and y is None: models are fitted to a `InteractionDataset`.
+        How often each user interacted with each item, where there are no ratings, and y is None: models are fitted to
+        an `InteractionDataset`.
     user_features, item_features : mapping, frame, or tuple, optional
         What else is known of users and of items, for the models whose ``fit`` takes it; by default the ``features`` of
         a data set. A `Recommender` then ranks items which occur in the test part alone among the others.
@@ -120,10 +121,10 @@ def evaluate_recommendations(
     -------
     RecommendationScores
         For every model, and for "popularity", at each k: ``ndcg``, ``precision``, ``recall``, ``capped_recall`` (hits /
-        min(k, relevant)), ``map``, ``mrr``, ``hit_rate``, ``any_ndcg`` (with `likes`: whatever was taken is relevant),
-        ``graded_ndcg`` (whatever was taken, gain 2^r - 1), ``novelty``, ``diversity``, ``popularity_lift``, one value
-        for each user; ``distinct`` items and ``coverage`` over all users; ``auc`` if asked for. Of a `Recommender` also
-        how P(interact) agrees with what was taken, see `RecommendationScores.takes`.
+        min(k, relevant)), ``map``, ``mrr``, ``hit_rate``, ``any_ndcg`` (with `likes`: all items of the test part
+        are relevant), ``graded_ndcg`` (all items, gain 2^r - 1), ``novelty``, ``diversity``, ``popularity_lift``, one
+        value for each user; ``distinct`` items and ``coverage`` over all users; ``auc`` if asked for. Of a
+        `Recommender` also how P(interact) agrees with what was held out, see `RecommendationScores.interactions`.
 
     Raises
     ------
@@ -139,7 +140,7 @@ def evaluate_recommendations(
     for a `Recommender` with features of them, and count as relevant all the same.
 
     The gain of a rating r is 2^r - 1 where the scale lies in (0, 10]; other scales are first brought linearly to 1..5.
-    Novelty, popularity and diversity go by who took what in training; the vector of an item are its users. The first
+    Novelty, popularity and diversity go by the interactions in training; the vector of an item are its users. The first
     fit of a process also loads, or compiles, machine code: where seconds matter, fit once before.
 
     Examples
@@ -169,7 +170,11 @@ def evaluate_recommendations(
             "there are no ratings, some of which would be liked",
             argument="likes",
             found=likes,
-            advice=("give them as ", Argument("y"), ", or leave it out: then whatever was taken is relevant"),
+            advice=(
+                "give them as ",
+                Argument("y"),
+                ", or leave it out: then every item with an interaction is relevant",
+            ),
         )
     y = np.ones(_num_samples(X)) if y is None else y
     check_lengths(X, y)
@@ -209,7 +214,7 @@ def evaluate_recommendations(
         of_lists={name: _listed([row.of_lists for row in found]) for name, found in rows.items()},
         users=asked.users.ids,
         facts=facts | {"users_left_out": n_left_out},
-        interactions={name: found for name, found in map(_taken, rows.items()) if found is not None},
+        interactions={name: found for name, found in map(_calibration, rows.items()) if found is not None},
     )
 
 
@@ -236,7 +241,7 @@ def recommendation_measures(
         Which of them.
     at, likes
         As in `evaluate_recommendations`.
-    takes : bool, default=False
+    interactions : bool, default=False
         Whether there are counts in the place of ratings.
 
     Returns
@@ -262,9 +267,8 @@ class _Row:
     users: NDArray[Any]
     of_users: dict[str, NDArray[np.float64]]
     of_lists: dict[str, float]
-    of_interactions: tuple[NDArray[Any], ...] | None = (
-        None  #: P(interact) of each item, whether it was taken, and by whom
-    )
+    #: P(interact) of each listed item, whether it was held out, and the user.
+    of_interactions: tuple[NDArray[Any], ...] | None = None
 
 
 def _measure(model: Any, asked: Asked, split: Split, ordered: bool = False) -> _Row:
@@ -299,7 +303,7 @@ def _measure(model: Any, asked: Asked, split: Split, ordered: bool = False) -> _
 
 
 def _given(model: Any, asked: Asked, rows: NDArray[Any]) -> dict[str, Any]:
-    """Return what a model is given of some ratings: all, or of implicit-feedback models that the items were taken."""
+    """Return what a model is given of some ratings: all, or the pairs alone where it learns from interactions."""
     if asked.counts is not None:
         times = None if asked.times is None else asked.times[rows]
         return {"X": InteractionDataset("interactions", asked.ids_of(rows), asked.counts[rows], None, timestamps=times)}
@@ -337,7 +341,7 @@ def _measures_of_lists(
             "graded_ndcg": topn.user_ndcgs(lists, anything, k, gains="given"),
             "novelty": catalogue.user_novelties(lists, popularity, k, n_users=split.n_training_users),
             "diversity": catalogue.user_diversities(lists, split.vectors, k),
-            "popularity_lift": catalogue.user_popularity_lifts(lists, split.taken, k, popularity=popularity),
+            "popularity_lift": catalogue.user_popularity_lifts(lists, split.seen, k, popularity=popularity),
         }
         of_users |= {f"{name}@{k}": values for name, values in found.items()}
         n_distinct = catalogue.distinct_items(lists, len(asked.items), k)
@@ -346,7 +350,7 @@ def _measures_of_lists(
 
 
 def _most_likely(model: Any, ids: Any, recommended: Any, new: FeatureTable | None) -> Any:
-    """Return lists by P(interact) alone, if a model can rank so: what is also well liked is taken more often than it says.
+    """Return lists by P(interact) alone, if a model can rank so: liked items have more interactions than it says.
 
     Otherwise what was recommended.
     """
@@ -359,9 +363,9 @@ def _chances(found: Any, asked: Asked, split: Split, ordered: bool) -> tuple[NDA
     """Return, for each item of lists, how likely it is held out of its user, whether it is, and the user."""
     lists = _numbers(asked.items, found.items)
     rows, places = np.nonzero(lists >= 0)
-    taken = np.asarray(split.anything[rows, lists[rows, places]]).ravel() > 0
+    held_out = np.asarray(split.anything[rows, lists[rows, places]]).ravel() > 0
     chances = among_the_next(np.nan_to_num(found.p_interact), np.diff(split.anything.indptr), ordered)
-    return chances[rows, places], taken, split.users[rows]
+    return chances[rows, places], held_out, split.users[rows]
 
 
 def _aucs(
@@ -374,7 +378,7 @@ def _aucs(
         rows = slice(start, start + step)
         ranking, scores = model.recommend(ids[rows], n_items, exclude_seen=False, **how)
         numbers = _numbers(asked.items, ranking)
-        found.append(topn.user_aucs(numbers, split.relevant[rows], scores=scores, seen=split.taken[rows]))
+        found.append(topn.user_aucs(numbers, split.relevant[rows], scores=scores, seen=split.seen[rows]))
     return np.concatenate(found)
 
 
@@ -413,14 +417,14 @@ def _by_user(rows: Sequence[_Row], n_users: int) -> dict[str, NDArray[np.float64
     return found
 
 
-def _taken(row: tuple[str, Sequence[_Row]]) -> tuple[str, CalibrationBins | None]:
-    """Return the name of a method, and how P(interact) agrees with what was taken."""
+def _calibration(row: tuple[str, Sequence[_Row]]) -> tuple[str, CalibrationBins | None]:
+    """Return the name of a method, and how P(interact) agrees with what was held out."""
     name, rows = row
     parts = [one.of_interactions for one in rows if one.of_interactions is not None and one.of_interactions[0].size]
     if not parts:
         return name, None
-    p, taken, users = (np.concatenate(found) for found in zip(*parts, strict=True))
-    return name, catalogue.interaction_calibration_bins(p, taken, edges=EDGES, users=users)
+    p, held_out, users = (np.concatenate(found) for found in zip(*parts, strict=True))
+    return name, catalogue.interaction_calibration_bins(p, held_out, edges=EDGES, users=users)
 
 
 def checked_lengths(at: Any) -> tuple[int, ...]:
@@ -458,7 +462,7 @@ def _check_features(models: Mapping[str, Any], given: Mapping[str, Any]) -> None
     """Refuse features that are given where no model takes any."""
     for name, table in given.items():
         if table is not None and not any(map(takes_features, models.values())):
-            none = "interactions" if len(models) == 1 else "interaction"
+            none = "takes" if len(models) == 1 else "take"
             raise InvalidTypeError(f"{', '.join(models)} {none} no features", argument=name, advice="leave them out")
 
 

@@ -27,7 +27,7 @@ POPULARITY = "popularity"
 """What results call the plain ranking by the number of users, which stands beside all models."""
 
 EDGES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
-"""Edges of the bins in which P(interact) is compared with what was taken."""
+"""Edges of the bins in which P(interact) is compared with what was held out."""
 
 _WHOLE = ("distinct",)
 _ABOVE, _BELOW = "↑", "↓"
@@ -47,11 +47,11 @@ class RecommendationScores:
         Ids of the users.
     facts : mapping of str to object
         How it was measured.
-    takes : mapping of str to CalibrationBins
-        Of methods with P(interact), for the 100 items which each user most likely takes: how likely each is among the
-        held-out items of its user, a random part of what is taken, or where a protocol
-        splits by time the last of them (`cofactor.problems.choice.among_the_next`), and how many were, with errors
-        over users. `cofactor.plots.plot_interaction_reliability` draws it.
+    interactions : mapping of str to CalibrationBins
+        Of methods with P(interact), for the 100 likeliest items of each user: how likely each is among the user's
+        held-out items, a random part of all items of the user, or where a protocol splits by time the last of them
+        (`cofactor.problems.choice.among_the_next`), and how many were, with errors over users.
+        `cofactor.plots.plot_interaction_reliability` draws it.
 
     Examples
     --------
@@ -197,7 +197,12 @@ class RecommendationScores:
             if method in self.interactions:
                 bins = self.interactions[method]
                 errors = np.full(len(bins.counts), np.nan) if bins.errors is None else bins.errors
-                columns = {"predicted": bins.predicted, "taken": bins.observed, "items": bins.counts, "errors": errors}
+                columns = {
+                    "predicted": bins.predicted,
+                    "observed": bins.observed,
+                    "items": bins.counts,
+                    "errors": errors,
+                }
                 table = {name: _without_nan(values.tolist()) for name, values in columns.items()}
                 found[method]["p_interact"] = {"mean": bins.error, "edges": bins.edges.tolist(), **table}
         return found
@@ -242,11 +247,11 @@ class RecommendationScores:
         )
 
     def _interactions_in_words(self) -> Iterator[str]:
-        """Yield a line for each method with P(interact): what it says of items, and how many of these were taken."""
+        """Yield a line for each method with P(interact): what it says of items, and how many were held out."""
         for method, bins in self.interactions.items():
             full = np.flatnonzero(bins.counts)
             parts = [f"{_three(bins.predicted[k])} / {_three(bins.observed[k])}" for k in full]
-            yield f"P(interact) of {method}, to be among the held-out items, predicted / taken: {', '.join(parts)}"
+            yield f"P(interact) of {method}, to be among the held-out items, predicted / observed: {', '.join(parts)}"
 
     def _pairs_in_words(self, metric: str) -> Iterator[str]:
         for a, b, above in self.pairs(metric):

@@ -1,4 +1,4 @@
-"""Likelihoods of what users took, given how many: see `cofactor.problems.choice`.
+"""Likelihoods of users' items, given how many: see `cofactor.problems.choice`.
 
 Item j of a user is among them with the log-odds u_j = a + c·ℓ_j, where a is such that as many are expected as came.
 """
@@ -9,8 +9,8 @@ from cofactor.kernels.arrays import empty
 from cofactor.kernels.compile import exact, inlined, kernel
 from cofactor.kernels.normal import exponential, logarithm
 
-_OPEN = 0  # of what a table of marks says of an item: it may be taken
-_CAME = 2  # it was taken next
+_OPEN = 0  # of what a table of marks says of an item: it may come
+_CAME = 2  # it came next
 _ROUNDS = 50  # of the search for a user's own rate, which needs four or so
 _FAR = 700.0  # beyond, e^-|u| is 0
 
@@ -36,14 +36,14 @@ def choices_of_rows(lo, hi, features, marks, slopes, values, gradients, curvatur
     features : ndarray of shape (K, n, m), float32
         ℓ.
     marks : ndarray of shape (n, m), uint8
-        0 what may be taken, 1 what was taken before, 2 what came.
+        0 what may come, 1 what the user had before, 2 what came.
     slopes : ndarray of shape (n, K)
         c.
     values, gradients, curvatures : ndarray of shape (n,), (n, K) and (n, K, K)
         Written: log-likelihood, its gradient, and Fisher's information about c.
     """
     K, _, m = features.shape
-    own = empty((K, m), np.float32)  # features of what came, and after it of what may be taken still
+    own = empty((K, m), np.float32)  # features of what came, and after it of what may still come
     u, chances, spreads, losses = empty(m), empty(m), empty(m), empty(m)
     items = empty(m, np.int64)
     for i in range(lo, hi):

@@ -1,9 +1,9 @@
-"""Ridge regressions in which what was not taken counts, one for each row, by conjugate gradients; float32.
+"""Ridge regressions in which unobserved cells count, one for each row, by conjugate gradients; float32.
 
 Row i minimises uᵀ(base + ridge_i I + Σ_k w_k F_k F_kᵀ)u - 2 u·Σ_k w_k F_k over its stored entries; `base` is the part
-of all items, taken or not, and `values` holds the weights w, one for all if there is only one. Vectors, and the rows F
-of a row's entries, are tables of sixteen columns, padded with zeros, see `padded`: on 5 million interactions and 64 factors it
-was almost four times as fast as loops over the factors.
+of all items, observed or not, and `values` holds the weights w, one for all if there is only one. Vectors, and the rows
+F of a row's entries, are tables of sixteen columns, padded with zeros, see `padded`: on 5 million interactions and 64
+factors it was almost four times as fast as loops over the factors.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Loops over what users took: co-occurrences, and sums of rows.
+"""Loops over users' items: co-occurrences, and sums of rows.
 
 `indptr, indices` is the sparsity pattern and `values` what each stored entry weighs, as in `observed`.
 """
@@ -11,7 +11,7 @@ from cofactor.kernels.lanes import filled, load, store
 
 @ordered
 def co_occurrences(lo, hi, col_indptr, col_indices, to_csr, indptr, indices, left, right, out):  # type: ignore[no-untyped-def]
-    """Write rows lo..hi of LᵀR into `out`, L and R having the same pattern: what each item was taken together with."""
+    """Write rows lo..hi of LᵀR into `out`, L and R having the same pattern: what each item co-occurs with."""
     for j in range(lo, hi):
         row = out[j - lo]
         for k in range(len(row)):

@@ -27,7 +27,7 @@ def logistic_cells(lo, hi, scores, of_rows, of_columns, indptr, indices, weights
     of_rows, of_columns : ndarray of shape (n,) and (m,), float32
         Biases.
     indptr, indices, weights : ndarray
-        What was taken, by rows, and how much it counts.
+        The interactions, by rows, and how much each counts.
     of_biases : ndarray of shape (n,), float32
         Written: the sum of the slopes of each row.
     """
@@ -40,7 +40,7 @@ def logistic_cells(lo, hi, scores, of_rows, of_columns, indptr, indices, weights
             odds = _exponential(min(max(own[j] + bias + of_columns[j], _LEAST), _MOST))
             whole[j] = _ONE + odds
             own[j] = odds / (_ONE + odds)
-        value += sum_of_logarithms(whole)  # log(1 + eˣ) of all cells, as if none was taken
+        value += sum_of_logarithms(whole)  # log(1 + eˣ) of all cells, as if there were no interactions
         for k in range(indptr[i], indptr[i + 1]):
             p, w = own[indices[k]], weights[k]
             value -= w * np.log(np.float64(p)) + np.log(np.float64(whole[indices[k]]))

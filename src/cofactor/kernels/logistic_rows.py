@@ -1,4 +1,4 @@
-"""Logistic regressions of rows in which every column counts: those of stored entries as taken, all others as not.
+"""Logistic regressions of rows in which every column counts: those of stored entries as 1, all others as 0.
 
 Row i minimises J(u) = Σ_k w_k log(1 + exp(-x_k)) + Σ_j log(1 + exp(x_j)) + α/2 |u|², k running over its stored entries
 and j over all other columns, with the scores x = c + uF.

@@ -1,4 +1,4 @@
-"""Bayesian personalized ranking: gradient steps on pairs of an item that a user took and one that they did not."""
+"""Bayesian personalized ranking: gradient steps on pairs of an item that a user has and one that the user lacks."""
 
 import numpy as np
 

@@ -1,7 +1,7 @@
 r"""What lists of items are like beside their hits: how many items they reach; how new, different and popular these are.
 
-`recommended` is as in `cofactor.metrics.topn`: numbers of items of shape (n, K), best first, -1 where a list ends. What
-users took, `taken`, is a sparse table users × items of the training part: an entry is an item that a user took.
+`recommended` is as in `cofactor.metrics.topn`: numbers of items of shape (n, K), best first, -1 where a list ends.
+`interactions` is a sparse table users × items of the training part: an entry for each item that a user interacted with.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ _BLOCK = 1 << 22  #: cells of sums of vectors at a time
 _WIDE = 1.96  #: standard errors of an interval of 95 %
 
 
-def item_popularity(taken: Any) -> Values:
-    r"""Share of the users who took each item, :math:`p_j = |\{u : j \in T_u\}| / n`.
+def item_popularity(interactions: Any) -> Values:
+    r"""Share of the users who interacted with each item, :math:`p_j = |\{u : j \in T_u\}| / n`.
 
     Parameters
     ----------
-    taken : sparse matrix of shape (n, n_items)
-        An entry for each item that a user took.
+    interactions : sparse matrix of shape (n, n_items)
+        An entry for each item that a user interacted with.
 
     Examples
     --------
     >>> item_popularity([[1, 0, 1], [1, 0, 0]])
     array([1. , 0. , 0.5])
     """
-    table = sparse.csc_array(taken)
+    table = sparse.csc_array(interactions)
     return np.diff(table.indptr) / max(table.shape[0], 1)
 
 
@@ -98,17 +98,16 @@ def user_novelties(recommended: ArrayLike, popularity: ArrayLike, k: int | None 
     recommended : array-like of shape (n, K)
         Numbers of items, -1 where there are no more.
     popularity : array-like of shape (n_items,)
-        Share of the users who took each item, see `item_popularity`.
+        Share of the users who interacted with each item, see `item_popularity`.
     k : int, optional
         By default K.
     n_users : int, keyword
-        The number of users that the popularity is a share of: an item without interactions counts as one that one user
-        took.
+        The number of users that the popularity is a share of: an item without interactions counts as if it had one.
 
     Returns
     -------
     ndarray of shape (n,)
-        0 or more; a list of items that half of the users took has 1. NaN for an empty list.
+        0 or more; a list of items that half of the users interacted with has 1. NaN for an empty list.
 
     Examples
     --------
@@ -141,9 +140,9 @@ def user_popularities(recommended: ArrayLike, popularity: ArrayLike, k: int | No
 
 
 def user_popularity_lifts(
-    recommended: ArrayLike, taken: Any, k: int | None = None, *, popularity: Any = None
+    recommended: ArrayLike, interactions: Any, k: int | None = None, *, popularity: Any = None
 ) -> Values:
-    r"""Popularity bias: by how much recommended items are more popular than those the user took, as a share.
+    r"""Popularity bias: by how much recommended items are more popular than the user's own items, as a share.
 
     .. math:: \frac{\frac{1}{k}\sum_{i \le k} p_{j_i}}{\frac{1}{|T_u|}\sum_{j \in T_u} p_j} - 1
 
@@ -151,17 +150,18 @@ def user_popularity_lifts(
     ----------
     recommended : array-like of shape (n, K)
         Numbers of items, -1 where there are no more.
-    taken : sparse matrix of shape (n, n_items)
-        The items :math:`T_u` that each of these users took in training.
+    interactions : sparse matrix of shape (n, n_items)
+        The items :math:`T_u` that each of these users interacted with in training.
     k : int, optional
         By default K.
     popularity : array-like of shape (n_items,), optional
-        By default that among the users of `taken`.
+        By default that among the users of `interactions`.
 
     Returns
     -------
     ndarray of shape (n,)
-        0: as popular as what the user took; 1: twice as popular. NaN for users who took nothing, or get nothing.
+        0: as popular as the user's own items; 1: twice as popular. NaN for users without
+        interactions, or with an empty list.
 
     References
     ----------
@@ -173,7 +173,7 @@ def user_popularity_lifts(
     >>> user_popularity_lifts([[0], [0]], [[0, 1, 1], [1, 1, 0]])
     array([-0.33333333, -0.33333333])
     """
-    table = sparse.csr_array(taken, dtype=np.float64, copy=True)
+    table = sparse.csr_array(interactions, dtype=np.float64, copy=True)
     table.data[:] = 1
     shares = item_popularity(table) if popularity is None else np.asarray(popularity, dtype=np.float64)
     own = divided(table @ shares, np.diff(table.indptr))
@@ -190,8 +190,8 @@ def user_diversities(recommended: ArrayLike, vectors: Any, k: int | None = None)
     recommended : array-like of shape (n, K)
         Numbers of items, -1 where there are no more.
     vectors : sparse matrix or array of shape (n_items, d)
-        A vector for each item: the users who took it (the transpose of `taken`), its factors, or its features. An item
-        without one, all zeros, is like no other.
+        A vector for each item: the users who interacted with it (the transpose of `interactions`), its factors, or its
+        features. An item without one, all zeros, is like no other.
     k : int, optional
         By default K.
 
@@ -233,22 +233,22 @@ def user_diversities(recommended: ArrayLike, vectors: Any, k: int | None = None)
 
 def interaction_calibration_bins(
     probabilities: ArrayLike,
-    taken: ArrayLike,
+    interactions: ArrayLike,
     *,
     edges: ArrayLike | None = None,
     n_bins: int = 6,
     users: ArrayLike | None = None,
 ) -> CalibrationBins:
-    r"""Return predicted probabilities of taking an item, and how often it was taken, in bins.
+    r"""Return predicted probabilities of interactions, and how often these occurred, in bins.
 
-    Probabilities of taking are small: bins of equal width would hold nearly all of them in the first one.
+    Probabilities of interactions are small: bins of equal width would hold nearly all of them in the first one.
 
     Parameters
     ----------
     probabilities : array-like
         Of pairs of user and item, in any shape.
-    taken : array-like
-        Whether the user took the item, of the same shape.
+    interactions : array-like
+        Whether the user interacted with the item, of the same shape.
     edges : array-like of shape (n_bins + 1,), optional
         Edges of the bins, increasing from 0 to 1; by default quantiles of the probabilities, so that each bin holds
         about the same number of pairs. A bin includes its upper edge and not its lower one; the first bin also includes
@@ -256,9 +256,9 @@ def interaction_calibration_bins(
     n_bins : int, default=6
         Number of bins, where no edges are given; fewer where quantiles agree.
     users : array-like, optional
-        Numbers of the users, of the same shape, from 0. What one user takes hangs together, so that errors are to be
-        taken over users, not over pairs: with :math:`d_u` the sum of taken less p over the pairs of u in a bin of n
-        pairs, :math:`\sqrt{\sum_u d_u^2} / n`.
+        Numbers of the users, of the same shape, from 0. Interactions of one user depend on each other, so that errors
+        are to be taken over users, not over pairs: with :math:`d_u` the sum of interactions less p over the pairs of u
+        in a bin of n pairs, :math:`\sqrt{\sum_u d_u^2} / n`.
 
     Returns
     -------
@@ -271,7 +271,7 @@ def interaction_calibration_bins(
     >>> bins.counts.tolist(), bins.predicted.round(2).tolist(), bins.observed.tolist()
     ([2, 2], [0.1, 0.4], [0.0, 1.0])
     """
-    p, came = np.asarray(probabilities, dtype=np.float64).ravel(), np.asarray(taken, dtype=np.float64).ravel()
+    p, came = np.asarray(probabilities, dtype=np.float64).ravel(), np.asarray(interactions, dtype=np.float64).ravel()
     if p.shape != came.shape or not p.size:
         raise InvalidInputError(f"found {p.size} probabilities and {came.size} outcomes: give as many of both")
     if not ((p >= 0) & (p <= 1)).all():
@@ -303,8 +303,8 @@ def share_interval(bins: CalibrationBins) -> tuple[Values, Values]:
     Parameters
     ----------
     bins : CalibrationBins
-        As `interaction_calibration_bins` returns them. If it was told the users, the number of pairs counts as the number of
-        independent ones that would have the same standard error; else all pairs count as independent.
+        As `interaction_calibration_bins` returns them. If it was told the users, the number of pairs counts as the
+        number of independent ones that would have the same standard error; else all pairs count as independent.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 r"""How good recommended lists are: precision, recall, nDCG, average precision, first hit, hit rate, AUC.
 
-All functions take lists of items, `recommended`, and what users took that was held out, `relevant`. Row i of both is
+All functions take lists of items, `recommended`, and the held-out items of users, `relevant`. Row i of both is
 the same user. `recommended` has shape (n, K): numbers of items, best first, and -1 after the last one where a list is
 shorter. `relevant` is sparse, users × items; its positive entries are the relevant items, and their values say *how*
 relevant, where a measure asks for it (a rating, or any gain).

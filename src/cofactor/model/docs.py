@@ -155,17 +155,17 @@ PARAMETERS: Mapping[str, str] = {
             those of a sparse matrix of weights go to the ratings at their places.""",
     "interactions": f"""\
         X : array of shape (n, 2), frame, list of pairs, scipy sparse matrix, Ratings, or data set
-            User id and item id of each interaction; a pair may come several times, its counts add up. A frame may have a
-            column of counts (count, plays, clicks, views, purchases, ...) and one of times. {_TABLES}
+            User id and item id of each interaction; a pair may come several times, its counts add up. A frame may have
+            a column of counts (count, plays, clicks, views, purchases, ...) and one of times. {_TABLES}
             The stored entries of a sparse matrix of users × items are counts. Of a `Ratings`, and of a data set of
-            ratings, any rated item counts as taken, once.
+            ratings, each rating counts as one interaction.
         y : array-like of shape (n,), optional
-            How often each pair was taken, at least 0; by default once. Ratings are no counts: leave them out.""",
+            How often each pair occurred, at least 0; by default once. Ratings are no counts: leave them out.""",
     "interaction_weight": """\
         sample_weight : array-like of shape (n,), or sparse matrix of the shape of X, optional
             How much each row of X counts, at least 0; it multiplies counts. Of a sparse matrix X the numbers are in the
             order of ``X.tocoo()``, which ``astype`` of X may change; those of a sparse matrix of weights go to the
-            takes at their places: ``fit(plays.astype(bool), sample_weight=plays)``.""",
+            interactions at their places: ``fit(plays.astype(bool), sample_weight=plays)``.""",
     "kind": """\
         kind : array-like of shape (n,), optional
             The kind of each event, such as view, cart or purchase; by default from a column of X that is called event,
@@ -177,14 +177,15 @@ PARAMETERS: Mapping[str, str] = {
             most.""",
     "popularity_weight": """\
         popularity_weight : float or "auto", default="auto"
-            What popularity adds to scores: so much, as a multiple of the mean score of what is taken, to that of the
-            most popular item, to others in proportion to log(1 + takes). Popular items come first among equals in any
-            case, with 0 too. "auto" holds out a tenth of the interactions of each user and takes the best of .03, .1, ..., 100
-            by places in lists, or 0, where these become hardly better; where no user took two items, 100.""",
+            What popularity adds to scores: so much, as a multiple of the mean score of interactions, to that of the
+            most popular item, to others in proportion to log(1 + interactions). Popular items come first among equals
+            in any case, with 0 too. "auto" holds out a tenth of the interactions of each user and takes the best of
+            .03, .1, ..., 100 by places in lists, or 0, where these become hardly better; where no user has two items,
+            100.""",
     "counts": """\
         counts : {"log", "linear", "binary"}, default={default}
             What a count says: 1 + ln(count) if it is above 1, the count itself, or that there is one. Counts are known
-            to be heavy-tailed; takes without counts say 1 in each way.""",
+            to be heavy-tailed; interactions without counts say 1 in each way.""",
     "time_of_pairs": """\
         time : array-like of shape (n,), number, or date, optional
             When each pair is to be predicted for, or one time for all, for models that know time, which need it; by

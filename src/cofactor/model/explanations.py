@@ -1,4 +1,4 @@
-"""What speaks for and against predictions, as a table of terms: of labels, and of what a user takes and likes."""
+"""What speaks for and against predictions, as a table of terms: of labels, and of the items of a user."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class Explanation:
                        nothing is known of the instance, or the user
         term           name of the feature, its position if features have no names; id of the training
                        instance, its row number if the model was not fitted to a data set with ids; id of
-                       the item that the user rated or took; number of the terms in the rest; None for the
-                       intercept
-        value          value of the feature, as given; the rating; how often the item was taken; NaN for
-                       other kinds
+                       the item that the user rated or interacted with; number of the terms in the
+                       rest; None for the intercept
+        value          value of the feature, as given; the rating; how often the user interacted with the
+                       item; NaN for other kinds
         contribution   what it adds to the score
         ============== ===================================================================================
 
@@ -128,8 +128,10 @@ def described(term: dict[str, Any]) -> str:
     --------
     >>> described({"kind": "instance", "term": 7}), described({"kind": "rest", "term": 120})
     ('training instance 7', '120 others')
-    >>> described({"kind": "rating", "term": "Up", "value": 4.0}), described({"kind": "interaction", "term": 7, "value": 1.0})
-    ('rated Up 4', 'took 7')
+    >>> described({"kind": "rating", "term": "Up", "value": 4.0})
+    'rated Up 4'
+    >>> described({"kind": "interaction", "term": 7, "value": 1.0})
+    'interacted with 7'
     """
     kind, name = term["kind"], term["term"]
     if kind == "intercept":
@@ -141,7 +143,7 @@ def described(term: dict[str, Any]) -> str:
     if kind == "rating":
         return f"rated {_one_line(name)} {term['value']:g}"
     if kind == "interaction":
-        return f"took {_one_line(name)}" + ("" if term["value"] == 1 else f" × {term['value']:g}")
+        return f"interacted with {_one_line(name)}" + ("" if term["value"] == 1 else f" × {term['value']:g}")
     shown = f"feature {name}" if isinstance(name, int) else _one_line(name)
     return f"{shown} = {term['value']:.4g}"
 

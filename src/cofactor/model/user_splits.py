@@ -17,7 +17,7 @@ __all__ = ["NewUsers", "PerUserHoldout"]
 
 
 class PerUserHoldout(BaseShuffleSplit):
-    """Hold out a random share of the ratings of each user: what else known users take.
+    """Hold out a random share of the ratings of each user: what else known users interact with.
 
     A user with n ratings gives the part `test_size` of them, rounded, but at least one; or so many ratings, if it is a
     whole number; in both cases at most n - 1. So all test users are in training, and who has a single rating is in

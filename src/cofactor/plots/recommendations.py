@@ -1,4 +1,4 @@
-"""Pictures of recommended lists: recall by length, accuracy against coverage, popularity, calibration of taking."""
+"""Pictures of recommended lists: recall by length, accuracy against coverage, popularity, and calibration."""
 
 from __future__ import annotations
 
@@ -246,13 +246,13 @@ def _group_means(
 def plot_interaction_reliability(
     bins: CalibrationBins | Mapping[str, CalibrationBins], ax: Axes | None = None, *, title: str = ""
 ) -> Axes:
-    """Plot how often users took items against the probability of it, both on logarithmic axes.
+    """Plot how often users interacted with items against the probability of it, both on logarithmic axes.
 
     Parameters
     ----------
     bins : CalibrationBins, or mapping from str to CalibrationBins
-        As `cofactor.metrics.interaction_calibration_bins` returns them; for several methods by name. Bins that are empty, or
-        in which nothing was taken, are left out: zero has no place on a logarithmic axis.
+        As `cofactor.metrics.interaction_calibration_bins` returns them; for several methods by name. Bins that are
+        empty, or have no interactions, are left out: zero has no place on a logarithmic axis.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure.
     title : str, default=""
@@ -279,12 +279,12 @@ def plot_interaction_reliability(
     ['calibrated', 'observed']
     """
     if not isinstance(bins, CalibrationBins):
-        _check_methods(bins, "bins", "CalibrationBins", "s.takes")
+        _check_methods(bins, "bins", "CalibrationBins", "s.interactions")
     given = dict(bins) if isinstance(bins, Mapping) else {"observed": bins}
     ax = new_axes(ax, 7.4, 5.2)
     shown = {str(name): one for name, one in given.items() if (np.nan_to_num(one.observed) > 0).any()}
     if not shown:
-        raise InvalidInputError("no bin has an item that was taken: there is nothing to draw", argument="bins")
+        raise InvalidInputError("no bin has an item with an interaction: there is nothing to draw", argument="bins")
     ends = []
     for index, (name, one) in enumerate(shown.items()):
         full = (np.nan_to_num(one.observed) > 0) & (one.predicted > 0)
@@ -297,7 +297,7 @@ def plot_interaction_reliability(
     ax.plot(span, span, color=MUTED, linestyle="--", linewidth=1.2, label="calibrated", zorder=1)
     ax.set_xscale("log")
     ax.set_yscale("log")
-    tidy(ax, "predicted probability of taking an item", "share that was taken", title)
+    tidy(ax, "predicted probability of an interaction", "share with an interaction", title)
     legend(ax)
     return ax
 
@@ -312,7 +312,7 @@ def plot_recommendations(
     names : sequence of str of length n
         Titles of the items, best first.
     p_interact, p_like : array-like of shape (n,)
-        How likely the user is to take each item next, and to like it then: rows of `Recommendations`.
+        How likely the user interacts with each item next, and likes it then: rows of `Recommendations`.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure.
     title : str, default=""
@@ -334,25 +334,25 @@ def plot_recommendations(
     --------
     >>> ax = plot_recommendations(["Alien", "Up"], [0.03, 0.02], [0.7, 0.8])
     >>> ax.get_legend_handles_labels()[1]
-    ['P(interact)', 'P(like | take)']
+    ['P(interact)', 'P(like | interaction)']
     """
-    interactions, likes = np.ravel(p_interact), np.ravel(p_like)
-    if len(names) == interactions.size == likes.size:  # lists may end before n items
+    chances, likes = np.ravel(p_interact), np.ravel(p_like)
+    if len(names) == chances.size == likes.size:  # lists may end before n items
         there = np.array([name is not None for name in names], dtype=np.bool_)
-        names, interactions, likes = [name for name in names if name is not None], interactions[there], likes[there]
-    interactions, likes = numbers(interactions, "p_interact"), numbers(likes, "p_like")
-    same_size(interactions, likes, "p_interact", "p_like")
-    if len(names) != interactions.size:
-        raise InvalidInputError(f"found {len(names)} names and {interactions.size} probabilities: give as many of both")
-    ax = new_axes(ax, 7.4, 1.4 + 0.42 * interactions.size)
-    places = np.arange(interactions.size)
-    highest = max(float(interactions.max()) * 1.05, 1e-12)
+        names, chances, likes = [name for name in names if name is not None], chances[there], likes[there]
+    chances, likes = numbers(chances, "p_interact"), numbers(likes, "p_like")
+    same_size(chances, likes, "p_interact", "p_like")
+    if len(names) != chances.size:
+        raise InvalidInputError(f"found {len(names)} names and {chances.size} probabilities: give as many of both")
+    ax = new_axes(ax, 7.4, 1.4 + 0.42 * chances.size)
+    places = np.arange(chances.size)
+    highest = max(float(chances.max()) * 1.05, 1e-12)
     # Both are drawn on the axis below; that above says what the ends of the bars of P(like) are.
-    ax.barh(places - 0.2, interactions, 0.36, label="P(interact)", color=OKABE_ITO[0])
-    ax.barh(places + 0.2, likes * highest, 0.36, label="P(like | take)", color=OKABE_ITO[1])
+    ax.barh(places - 0.2, chances, 0.36, label="P(interact)", color=OKABE_ITO[0])
+    ax.barh(places + 0.2, likes * highest, 0.36, label="P(like | interaction)", color=OKABE_ITO[1])
     ax.set_xlim(0, highest)
-    ax.set_ylim(interactions.size - 0.5, -0.5)
-    tidy(ax, "probability that the user takes the item next", "", title, grid=False)
+    ax.set_ylim(chances.size - 0.5, -0.5)
+    tidy(ax, "probability that the user interacts with the item next", "", title, grid=False)
     ax.set_yticks(places)
     name_ticks(ax.yaxis, [str(name) for name in names])
     ax.locator_params(axis="x", nbins=4)
@@ -374,7 +374,7 @@ def plot_reasons(
     names: Mapping[Any, str] | None = None,
     title: str = "",
 ) -> Axes:
-    """Plot which of a user's own ratings, or takes, raise and lower the score of an item, as horizontal bars.
+    """Plot which of a user's own ratings, or interactions, raise and lower the score of an item, as horizontal bars.
 
     Parameters
     ----------

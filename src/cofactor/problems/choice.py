@@ -1,4 +1,4 @@
-"""Which items come next, of those that a user has not taken yet."""
+"""Which items come next, of those that a user has not interacted with yet."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _USERS_PER_BLOCK = 16
 _LONG = 1e9  # more of t than any item that is told apart needs
 _HALVINGS_OF_T = 50
 _TINY = 1e-10  # of the trace of the information, so that features which say the same leave it regular
-_SPREAD = 0.3  # standard deviation of δ beforehand: with some hundred takes it hardly matters
+_SPREAD = 0.3  # standard deviation of δ beforehand: with some hundred interactions it hardly matters
 
 
 def soft_log(scores: NDArray[np.floating], floor: float, level: float = 1.0) -> NDArray[np.float32]:
@@ -76,12 +76,12 @@ def among_the_next(
 ) -> NDArray[np.float64]:
     r"""Return the probability of each item to be among those that are held out of a user.
 
-    If these are a random part of what the user took, each of them is as likely as the others to be drawn first. So an
+    If these are a random part of the user's items, each of them is as likely as the others to be drawn first. So an
     item that is drawn first with the probability :math:`P_j` is among n with n times that, which has to stay below 1:
     :math:`t P_j / (1 + (t P_j)^4)^{1/4}`, which sum to n. That is :math:`\min(1, t P_j)` with a round corner: nothing
     is certain. Exponents from 3 to 6 say about as well what is missing on MovieLens, Douban, Epinions and Steam.
 
-    If they are what the user takes later, :math:`t P_j` are odds: :math:`t P_j / (1 + t P_j)` sum to n.
+    If they are the user's later items, :math:`t P_j` are odds: :math:`t P_j / (1 + t P_j)` sum to n.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True)
 class ChoiceProblem:
-    r"""Log-likelihood of what users took, with several features of each pair of user and item.
+    r"""Log-likelihood of the interactions of users, with several features of each pair of user and item.
 
     .. math::
 
@@ -133,9 +133,9 @@ class ChoiceProblem:
         \log \frac{P_{uj}}{1 - P_{uj}} = a_u + n_u^\delta c \cdot \ell_{uj}, \quad
         \sum_{j \notin S_u} P_{uj} = |H_u|
 
-    with H_u what of the user u was held out, and S_u what else was taken. How many come belongs to the user alone, and
-    so does :math:`a_u`. The more a user took, the less a feature tells the items apart that are still open, so that
-    slopes go with a power of the `activity` n.
+    with H_u the held-out items of the user u, and S_u the other items of the user. How many come belongs to the user
+    alone, and so does :math:`a_u`. The more items a user has, the less a feature tells the items apart that are still
+    open, so that slopes go with a power of the `activity` n.
 
     If H is a random part of what came, an item outside of S is in H with the odds :math:`q \pi / (1 - \pi)`, q the
     share of H in all that came, and π the probability that the item came. So odds are shares of what comes next,
@@ -172,7 +172,7 @@ class ChoiceProblem:
     def derivatives(
         self, c: NDArray[np.float64], exponent: float = 0.0
     ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-        """Return the log-likelihood, its gradient, and Fisher's information about c and δ, all per taken item."""
+        """Return the log-likelihood, its gradient, and Fisher's information about c and δ, all per item of H."""
         features, marks, logs = self._tables
         n, K = len(marks), len(c)
         powers = np.exp(exponent * logs)

@@ -1,4 +1,4 @@
-"""Least squares in which every cell counts: those that were taken draw to 1, all others a little to 0."""
+"""Least squares in which every cell counts: those with an interaction draw to 1, all others a little to 0."""
 
 from __future__ import annotations
 
@@ -138,12 +138,12 @@ class ImplicitProblem(PenalizedProblem):
         parallel_for(lambda k: kernel(cuts[k], cuts[k + 1], *arguments), len(cuts) - 1)
 
     def _base(self, other: np.ndarray) -> np.ndarray:
-        """Return what all cells say to a row, taken or not."""
+        """Return what all cells say to a row, with an interaction or without."""
         lower = gram((other,))
         return np.asarray(self.unobserved * (np.tril(lower) + np.tril(lower, -1).T))
 
     def _for_few(self, other: np.ndarray, base: np.ndarray) -> tuple[Any, ...]:
-        """Return up to how many entries a row is solved in their number, and what that takes: `ridge_of_interactions`."""
+        """Return up to how many entries a row is solved in their number, and what `ridge_of_interactions` needs."""
         d = len(base)
         if self.row_solver == "normal":
             return 0, lined_up(other[:0], d, dtype=self.dtype), np.empty(0), lined_up(base[:0], d)

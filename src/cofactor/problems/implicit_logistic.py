@@ -1,4 +1,4 @@
-"""Logistic factorization in which every cell counts as taken or not: all of them, or a sample that stands for all."""
+"""Logistic factorization of all cells, with an interaction or without: each one, or a sample that stands for all."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class ImplicitLogisticProblem(PenalizedProblem):
             rotate(V, axes)
 
     def inverse_curvatures(self, x: np.ndarray) -> np.ndarray:
-        """Return a rough guess of 1 / (second derivative of J): takes add about 1."""
+        """Return a rough guess of 1 / (second derivative of J): interactions add about 1."""
         arrays = self.arrays(x)
         n_row, n_column = masses(self.entries, None)
         squares = {"U": mean_squares(n_column, arrays["V"]), "V": mean_squares(n_row, arrays["U"])}
@@ -105,7 +105,7 @@ class ImplicitLogisticProblem(PenalizedProblem):
 
 
 class SampledLogisticProblem(ImplicitLogisticProblem):
-    r"""The same with a random sample of the cells that are not taken, which stands for all of them.
+    r"""The same with a random sample of the cells without an interaction, which stands for all of them.
 
     .. math:: J = \sum_{(i,j) \in \Omega} w_{ij} \log(1 + e^{-x_{ij}}) + \sum_{(i,j) \in S} \frac{1}{\pi_{ij}}
         \log(1 + e^{x_{ij}}) + \tfrac{\alpha}{2} (\|U\|^2 + \|V\|^2 + \|b\|^2), \qquad
@@ -161,10 +161,8 @@ class SampledLogisticProblem(ImplicitLogisticProblem):
         def part(k: int) -> None:
             added = padded_zeros(len(order), d + 2, self.dtype)
             rows = cuts[k], cuts[k + 1]
-            parts[k] = (
-                sampled_losses(*rows, *self._odds, *self._interactions, *self._cells, A, B, of_rows, added),
-                added,
-            )
+            loss = sampled_losses(*rows, *self._odds, *self._interactions, *self._cells, A, B, of_rows, added)
+            parts[k] = loss, added
 
         parallel_for(part, len(parts))
         value, of_columns = parts[0]

@@ -1,7 +1,7 @@
 """Models of ratings: users × items, on a discrete scale.
 
 `MODELS` is the registry: a new model is one file, its import here, and its name in `MODELS` and `__all__`. Contract
-tests, the command line and `cofactor.load` find all models there. Models of who takes what, whatever the rating, have a
+tests, the command line and `cofactor.load` find all models there. Models of interactions, whatever the rating, have a
 registry of their own, `cofactor.ratings.ranking.MODELS`.
 """
 

@@ -403,11 +403,11 @@ class RatingModel(InteractionModel):
     ) -> Recommendations:
         """Recommend the items with the highest scores, or those that most likely are liked.
 
-        This ranks items by how well they would be liked *if* they were taken, and what it costs is large: few of the
-        best are what users take. On MovieLens 100K (80/20 of each user) nDCG@10 of what was liked is .148 so
-        (`OrdinalProbit`, ``at_least=4``), .173 for plain popularity, and .408 for `Recommender`, which also asks how
-        likely an item is to be taken. For an order of items that a user is about to see in any case, it is the right
-        one.
+        This ranks items by how well they would be liked *if* users interacted with them, and what it costs is large:
+        few of the best are items that users interact with. On MovieLens 100K (80/20 of each user) nDCG@10 of what was
+        liked is .148 so (`OrdinalProbit`, ``at_least=4``), .173 for plain popularity, and .408 for `Recommender`, which
+        also asks how likely an interaction is. For an order of items that a user is about to see in any case, it is the
+        right one.
 
         It works in blocks of a few users and items, so that memory does not grow with their number: each thread takes
         about 8 MB. Models drawn from a posterior look at all items with some of their samples only (see

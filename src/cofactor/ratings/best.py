@@ -121,7 +121,7 @@ class Ranking:
 
 @dataclass(frozen=True, eq=False)
 class ExclusionMask:
-    """What is not shown to users: what they rated, or took, and what the caller leaves out.
+    """What is not shown to users: what they rated or interacted with, and what the caller leaves out.
 
     Attributes
     ----------

@@ -30,9 +30,9 @@ class Catalog:
     ----------
     users, items : IdMap
     seen : Ratings or None
-        What users rated, or took.
+        What users rated, or interacted with.
     support : callable
-        Returns how many users took each item, and how many users there were.
+        Returns how many users interacted with each item, and how many users there were.
     directions : callable
         Returns vectors of items, of length 1 or 0, whose inner products say how alike items are.
     """
@@ -49,7 +49,7 @@ class Catalog:
         return Lookup(self.users, self.items)
 
     def with_items(self, new: IdMap) -> Self:
-        """Return a catalog with new items after the known ones: nobody took them, and they are like no other."""
+        """Return a catalog with new items after the known ones: without interactions, and like no other."""
 
         def support() -> tuple[NDArray[Any], int]:
             counts, n_users = self.support()

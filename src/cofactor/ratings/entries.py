@@ -107,14 +107,15 @@ def inferred_scale(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def refuse_interactions(X: Any, model: str) -> None:
-    """Refuse takes, which say what users took and not how they liked it, where a model of ratings is to learn."""
+    """Refuse interactions without ratings where a model of ratings is to learn: they do not say what users like."""
     of_ratings = not sparse.issparse(X) and hasattr(X, "levels") and hasattr(X, "scale")
     all_ones = of_ratings and np.array_equal(X.scale, [0, 1]) and bool((np.asarray(X.levels) == 2).all())
     if all_ones or getattr(X, "holds_interactions", False):
         raise InvalidInputError(
-            f"these are takes, without ratings, and {model} learns from how much users like items",
+            f"these are interactions, without ratings, and {model} learns from how much users like items",
             argument="X",
-            advice="from interactions Recommender, EASE, ImplicitALS and the other models of cofactor.ratings.ranking learn",
+            advice="from interactions Recommender, EASE, ImplicitALS and the other models of cofactor.ratings.ranking "
+            "learn",
         )
 
 

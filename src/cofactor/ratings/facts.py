@@ -1,4 +1,4 @@
-"""What there is to say of a fitted model of ratings, or of who takes what."""
+"""What there is to say of a fitted model of ratings, or of interactions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TRIED = ("model", "settings", "gain", "weight")
 
 
 def predicts_ratings(model: Any) -> bool:
-    """Return whether a model predicts ratings; those of who takes what do not.
+    """Return whether a model predicts ratings; those of interactions do not.
 
     Parameters
     ----------

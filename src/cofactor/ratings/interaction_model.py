@@ -60,7 +60,7 @@ def _explains(model: InteractionModel) -> None:
 
 @fill_docs
 class InteractionModel(Estimator, ABC):
-    """A model of users, items, and what users rated or took.
+    """A model of users, items, and ratings or interactions.
 
     Attributes
     ----------
@@ -197,7 +197,7 @@ class InteractionModel(Estimator, ABC):
         return self.updates_ is not None and bool(self.updates_.due)
 
     def _support(self, otherwise: tuple[str | Argument, ...] = ()) -> tuple[NDArray[Any], int]:
-        """Return how many users took, or rated, each item in training, and how many users there were.
+        """Return how many users interacted with, or rated, each item in training, and how many users there were.
 
         Parameters
         ----------
@@ -208,7 +208,7 @@ class InteractionModel(Estimator, ABC):
         return self._require_ratings(otherwise).item_counts, len(self.users_)
 
     def _counts(self, side: SideName) -> NDArray[Any]:
-        """Return how many ratings, or takes, users or items had in training."""
+        """Return how many ratings, or interactions, users or items had in training."""
         otherwise = ("pass ", Argument("min_ratings", 0), ", or ")
         if side == "item":
             return self._support(otherwise)[0]
@@ -227,7 +227,7 @@ class InteractionModel(Estimator, ABC):
 
     @offered_if(_explains)
     def explain(self, user: Any, items: Ids) -> Reasons:
-        r"""Return which of a user's own ratings, or takes, raise or lower the scores of items, and by how much.
+        r"""Return which of a user's own ratings, or interactions, raise or lower the scores of items, and by how much.
 
         Only models have it whose scores are such sums, or nearly so: those of the table below.
 
@@ -236,8 +236,8 @@ class InteractionModel(Estimator, ABC):
         user : hashable
             A user's id.
         items : array-like of shape (k,)
-            Item ids. They may be among those that the user rated: that rating is then one of the reasons; but no interaction
-            is a reason for itself in `EASE`, `ItemKNN` and `RP3beta`, whose weights have no diagonal.
+            Item ids. They may be among those that the user rated: that rating is then one of the reasons; but no
+            interaction is a reason for itself in `EASE`, `ItemKNN` and `RP3beta`, whose weights have no diagonal.
 
         Returns
         -------
@@ -252,18 +252,19 @@ class InteractionModel(Estimator, ABC):
         Notes
         -----
         ===============================  ===============================================================================
-        `EASE`, `ItemKNN`, `RP3beta`     :math:`x_{ui} W_{ij}`: strength of the interaction times weight. Exact: contributions
-                                         and what popularity adds, the intercept, sum to the score, and each is what the
-                                         score would fall by without that take
+        `EASE`, `ItemKNN`, `RP3beta`     :math:`x_{ui} W_{ij}`: strength of the interaction times weight. Exact:
+                                         contributions and what popularity adds, the intercept, sum to the score, and
+                                         each is what the score would fall by without that interaction
         `ImplicitALS`, `ALS`, `PMF`      :math:`f_j^\top A^{-1} f_i w_i t_i` with :math:`A = P + \sum_i w_i f_i
                                          f_i^\top`, since the user's row is a ridge regression of targets t (the rating
-                                         less its mean and the bias of the item; 1 for an interaction). Exact: they sum to the
-                                         score less the intercept. That is the mean, the bias or popularity of the item,
-                                         what features say, and, of users of training, the little by which the last
-                                         round of the fit moved items after users; in a fold-in there is none of it
+                                         less its mean and the bias of the item; 1 for an interaction). Exact: they sum
+                                         to the score less the intercept. That is the mean, the bias or popularity of
+                                         the item, what features say, and, of users of training, the little by which
+                                         the last round of the fit moved items after users; in a fold-in there is none
+                                         of it
         `OrdinalProbit`, `BPMF`          how much lower the expected rating would be without this one rating
-        `LogisticMF`                     how much lower the score would be without this take, by a step of Newton's
-                                         method
+        `LogisticMF`                     how much lower the score would be without this interaction, by a step of
+                                         Newton's method
         `Popularity`                     0: no interaction of the user matters
         ===============================  ===============================================================================
 
@@ -284,8 +285,8 @@ class InteractionModel(Estimator, ABC):
         >>> X = [(u, i) for u in range(6) for i in range(6) if u % 2 == i % 2 and (u, i) != (0, 4)]
         >>> print(EASE(alpha=1.0).fit(X).explain(0, [4]))
         user 0: 4, score 0.571
-          +0.2857  took 0
-          +0.2857  took 2
+          +0.2857  interacted with 0
+          +0.2857  interacted with 2
           +0.0000  intercept
         """
         from cofactor.ratings.reasons import Reasons
@@ -325,7 +326,7 @@ class InteractionModel(Estimator, ABC):
         raise NotImplementedError
 
     def _own_entries(self, ratings: Ratings, row: int, kind: str) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        """Return the ids of the items that a user rated or took, and the ratings, or how often."""
+        """Return the ids of a user's items, and the ratings, or how often the user interacted with each."""
         own = slice(ratings.indptr[row], ratings.indptr[row + 1])
         counted = kind == "interaction" and ratings.weights is not None
         values: Any = ratings.weights if counted else ratings.values
@@ -349,7 +350,7 @@ class InteractionModel(Estimator, ABC):
         own = isinstance(self, able)
         what = "with these parameters" if own else "and there is no short way to what each changes"
         raise InvalidInputError(
-            f"the scores of this {type(self).__name__} are no sum over what a user rated or took, {what}",
+            f"the scores of this {type(self).__name__} are no sum over what a user rated or interacted with, {what}",
             advice=f"those of {', '.join(sorted(named))} can be explained",
         )
 
@@ -423,7 +424,7 @@ class InteractionModel(Estimator, ABC):
     def similar_items(
         self, items: Ids, n: int = 10, *, candidates: Iterable[Any] | None = None, min_ratings: int = 5
     ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        r"""Find the items that the same users like, or take.
+        r"""Find the items that the same users like, or interact with.
 
         Of a model with factors they are those whose scores go together most over all users:
 
@@ -432,9 +433,9 @@ class InteractionModel(Estimator, ABC):
 
         This is the correlation over users of :math:`u_i \cdot v_j` with :math:`u_i \cdot v_k`. Unlike the cosine of
         :math:`v_j` and :math:`v_k`, it is the same for all factors that predict the same (Steck, Ekanadham & Kallus
-        2024). Biases do not count: items that all users like are not similar for that. Of other models of interactions it is
-        the correlation of who took the items, by the 64 leading singular vectors of the interactions; a `Recommender` asks its
-        first implicit-feedback model with factors.
+        2024). Biases do not count: items that all users like are not similar for that. Of other models of interactions
+        it is the correlation of who interacted with the items, by the 64 leading singular vectors of the interactions;
+        a `Recommender` asks its first implicit-feedback model with factors.
 
         Parameters
         ----------
@@ -445,8 +446,8 @@ class InteractionModel(Estimator, ABC):
         candidates : array-like or iterable, optional
             Ids of the items to choose from; by default all.
         min_ratings : int, default=5
-            Fewest ratings, or takes, in training of the items to choose from: what is known of items with few is mostly
-            chance. Other values than 0 need a model with its ratings.
+            Fewest ratings, or interactions, in training of the items to choose from: what is known of items with few is
+            mostly chance. Other values than 0 need a model with its ratings.
 
         Returns
         -------
@@ -554,8 +555,8 @@ class InteractionModel(Estimator, ABC):
         ----------
         {path}
         ratings : bool, default=True
-            Whether to keep what users rated, or took, in training. `recommend(exclude_seen=True)` and `complete` need
-            it; implicit-feedback models recommend to new users alone without it.
+            Whether to keep the ratings, or interactions, of training. `recommend(exclude_seen=True)` and `complete`
+            need them; implicit-feedback models recommend to new users alone without them.
         """
         from cofactor import persistence
 

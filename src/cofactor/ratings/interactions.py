@@ -45,7 +45,7 @@ _NESTED = nw.List, nw.Array, nw.Struct
 
 @dataclass(frozen=True, eq=False)
 class Interactions:
-    """One row for each time that a user rated, or took, an item.
+    """One row for each time that a user rated, or interacted with, an item.
 
     Attributes
     ----------

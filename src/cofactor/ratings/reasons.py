@@ -1,4 +1,4 @@
-"""Why an item: which of a user's own ratings, or takes, raise or lower its score."""
+"""Why an item: which of a user's own ratings, or interactions, raise or lower its score."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Reasons"]
 
 @dataclass(frozen=True, eq=False)
 class Reasons:
-    """How much each of a user's own ratings, or takes, raises or lowers the scores of items.
+    """How much each of a user's own ratings, or interactions, raises or lowers the scores of items.
 
     Attributes
     ----------
@@ -30,9 +30,9 @@ class Reasons:
     scores : ndarray of shape (k,), float64
         Their scores.
     own_items : ndarray of shape (n,)
-        Ids of the items that the user rated, or took.
+        Ids of the items that the user rated, or interacted with.
     own_ratings : ndarray of shape (n,), float64
-        The ratings, or how often the items were taken.
+        The ratings, or how often the user interacted with the items.
     contributions : ndarray of shape (k, n), float64
         What each of these adds to each score.
     intercepts : ndarray of shape (k,), float64, or None
@@ -51,8 +51,8 @@ class Reasons:
     [[1, 0]]
     >>> print(why)
     user 7: Up, score 0.400
-      +0.3000  took Heat
-      +0.1000  took Alien
+      +0.3000  interacted with Heat
+      +0.1000  interacted with Alien
       +0.0000  intercept
     """
 

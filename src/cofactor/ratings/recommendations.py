@@ -31,11 +31,11 @@ class Recommendations:
         What they are ranked by, of a `Recommender` a logarithm of a probability or of an expected gain; -inf where
         there is no item.
     p_interact : ndarray of shape (k, n), float64, or None
-        Of a `Recommender` the probability p that the item is the next one that the user takes. Among the next k it is
-        with a probability of about k p, or 1 if that is less: of held-out interactions of MovieLens 100K, .505 were where this
-        said .477, and .242, .138, .073, .035 where it said .243, .140, .071, .032.
+        Of a `Recommender` the probability p that the item is the next one that the user interacts with. Among the next
+        k it is with a probability of about k p, or 1 if that is less: of held-out interactions of MovieLens 100K, .505
+        were where this said .477, and .242, .138, .073, .035 where it said .243, .140, .071, .032.
     p_like : ndarray of shape (k, n), float64, or None
-        The probability that the user likes it once taken; None without a rating model.
+        The probability that the user likes it, given an interaction; None without a rating model.
 
     Examples
     --------
@@ -84,9 +84,9 @@ class Recommendations:
         >>> items, p = np.array([["Up", "Alien"]]), np.array([[0.25, 0.125]])
         >>> print(Recommendations(np.array([7]), items, np.log(p), p).text())
         user  rank   item   score  p_interact
-        ---------------------------------
-           7     1     Up  -1.386   0.250
-           7     2  Alien  -2.079   0.125
+        -------------------------------------
+           7     1     Up  -1.386       0.250
+           7     2  Alien  -2.079       0.125
         """
         columns = self._columns()
         shown = len(columns["user"]) if n is None else min(n, len(columns["user"]))
@@ -98,7 +98,7 @@ class Recommendations:
         return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:], *below])
 
     def to_frame(self, kind: str = "pandas") -> Frame:
-        """Return a row for each recommendation: user, rank from 1, item, score; p_interact and p_like where they are known.
+        """Return a row for each recommendation: user, rank from 1, item, score; p_interact and p_like where known.
 
         Parameters
         ----------

@@ -75,7 +75,7 @@ class Arrangement:
         n : int
             Length of lists.
         support : callable
-            Returns how many users took, or rated, each item, and how many users there were.
+            Returns how many users interacted with, or rated, each item, and how many users there were.
         item_directions : callable
             Returns vectors of items, of length 1 or 0, whose inner products say how alike items are.
         """

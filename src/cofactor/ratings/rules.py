@@ -35,26 +35,27 @@ class Rules:
     .. math:: s_{uj} + b_j - \nu \log_2 p_j - \delta \max_{k \in L} \max(\operatorname{sim}(j, k), 0)
 
     among those that the quotas leave open, with :math:`s_{uj}` the logarithmic score, :math:`b_j` the `boost` of the
-    item, ν the `novelty`, :math:`p_j` the share of the users who took j, δ the `diversity` and L what is in the list
-    already: maximal marginal relevance, with :math:`\lambda = 1 / (1 + \delta)`. All items are candidates, not only a
-    pool of the best: the search goes on until no other item could have been the next. Without diversity the list has
-    the highest sum that quotas allow.
+    item, ν the `novelty`, :math:`p_j` the share of the users who interacted with j, δ the `diversity` and L what is in
+    the list already: maximal marginal relevance, with :math:`\lambda = 1 / (1 + \delta)`. All items are candidates, not
+    only a pool of the best: the search goes on until no other item could have been the next. Without diversity the list
+    has the highest sum that quotas allow.
 
-    Scores s are logarithms of probabilities in a `Recommender`, the :math:`\ell` of its features in an implicit-feedback model,
-    and in a rating model its scores as they are, so that ν and δ are then in units of the rating (with `at_least` of
-    ``recommend`` of a probability). The scores that are returned are these s, so that they show what rules cost.
+    Scores s are logarithms of probabilities in a `Recommender`, the :math:`\ell` of its features in an
+    implicit-feedback model, and in a rating model its scores as they are, so that ν and δ are then in units of the
+    rating (with `at_least` of ``recommend`` of a probability). The scores that are returned are these s, so that they
+    show what rules cost.
 
     Parameters
     ----------
     min_support : int, default=0
-        Items that fewer users took, or rated, in training are not recommended: 1 leaves out those that nobody took, and
-        so all `new_items` of a `Recommender`, which only features describe.
+        Items that fewer users interacted with, or rated, in training are not recommended: 1 leaves out those without an
+        interaction, and so all `new_items` of a `Recommender`, which only features describe.
     diversity : float, default=0.0
         δ, at least 0: by how much the score of an item falls that is like another one in the list. With ``math.log(2)``
         an item with the same vector counts half.
     novelty : float, default=0.0
-        ν, at least 0: what each halving of popularity adds to the score. An item that nobody took counts as half a
-        take. In a `Recommender`, ``math.log(2)`` makes up for popularity entirely.
+        ν, at least 0: what each halving of popularity adds to the score. An item without an interaction counts as if it
+        had half of one. In a `Recommender`, ``math.log(2)`` makes up for popularity entirely.
     boost : mapping, pandas Series with item ids as its index, or frame of item id and number, optional
         A frame, here and below, may be anything that models take as one: lazy, of Arrow, or a relation of DuckDB.
         b: what is added to the scores of items, 0 for others; below 0 what they lose. A frame is whatever `fit` takes
@@ -67,10 +68,10 @@ class Rules:
         these; a list that quotas leave no more items for is shorter than n, and ends with None.
     vectors : Vectors, optional
         Vectors of items, for `diversity`: sim is their cosine, and items without one are like no other. By default the
-        correlation over users of the scores that factors give two items (see `similar_items`): of the first exposure
-        model of a `Recommender` that has factors, or of a model's own. Where there are no factors, it is the
-        correlation of what users took, by 64 singular vectors. A rating model, and one without factors, does not know
-        it of new users after a fold-in, and says so: give ``vectors=model.item_vectors()`` of the model that was
+        correlation over users of the scores that factors give two items (see `similar_items`): of the first
+        implicit-feedback model of a `Recommender` that has factors, or of a model's own. Where there are no factors, it
+        is the correlation of interactions, by 64 singular vectors. A rating model, and one without factors, does not
+        know it of new users after a fold-in, and says so: give ``vectors=model.item_vectors()`` of the model that was
         fitted.
 
     Raises

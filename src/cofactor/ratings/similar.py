@@ -112,10 +112,10 @@ def directions(own: NDArray[Any], metric: NDArray[np.float64]) -> NDArray[np.flo
 
 
 def directions_of_interactions(ratings: Ratings, side: SideName = "item") -> NDArray[np.float64]:
-    """Return vectors of length 1, or 0, of items, whose inner products are correlations of who rated, or took, them.
+    """Return vectors of length 1, or 0, of items, whose inner products are correlations of their interactions.
 
     They lie in the space of the 64 leading singular vectors of the centred table, all of it where it is small. Those of
-    users are rows of it: that most users take some items more than others does not count.
+    users are rows of it: that most users interact with some items more than with others does not count.
 
     Examples
     --------

@@ -38,7 +38,7 @@ class Recommended:
     ----------
     title : str
     p_interact, p_like : float
-        How likely the user is to take it next, and to like it then.
+        How likely the user is to interact with it next, and to like it then.
     predicted : float
         Its predicted rating.
     held_out_rating : float or None
@@ -143,14 +143,14 @@ def recommendations(lead: str, liked: Sequence[tuple[str, float]], recommended: 
     2
     """
     best = [part for name, rating in liked for part in (", ", f"{name} ", strong(f"{rating:g}"))][1:]
-    most_popular = max((one.p_interact for one in recommended), default=0) or 1
+    most_likely = max((one.p_interact for one in recommended), default=0) or 1
     most_liked = max((one.p_like for one in recommended), default=0) or 1
     rows: list[list[object]] = []
     for one in recommended:
         why = f"because you liked {' and '.join(one.because)}" if one.because else ""
-        title, take, like, _ = one.cells()
+        title, interact, like, _ = one.cells()
         rows.append(
-            [measured(title, why), bar(take, one.p_interact / most_popular), bar(like, one.p_like / most_liked)]
+            [measured(title, why), bar(interact, one.p_interact / most_likely), bar(like, one.p_like / most_liked)]
         )
     heads = ["recommended", "P(interact)", "P(like)"]
     notes = "A bar is a chance as a part of the highest one of its column."

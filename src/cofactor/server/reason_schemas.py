@@ -35,15 +35,16 @@ class Asked(ModelQuery, kw_only=True, forbid_unknown_fields=True):
 class Reason(Struct):
     """What speaks for the item or the label if its contribution is above 0, and against it if it is below.
 
-    Of ratings an item that the user rated, with this rating, or took so many times; of a recommender the contribution
-    is the sum of `interaction` and `like`. Of labels a feature with its value, or an instance of the training data.
+    Of ratings an item that the user rated, with this rating, or interacted with so many times; of a recommender the
+    contribution is the sum of `interaction` and `like`. Of labels a feature with its value, or an instance of the
+    training data.
     """
 
     contribution: float
     item: Id | UnsetType = UNSET
     rating: float | UnsetType = UNSET
     times: float | UnsetType = UNSET
-    take: float | UnsetType = UNSET
+    interaction: float | UnsetType = UNSET
     like: float | UnsetType = UNSET
     feature: Id | UnsetType = UNSET
     value: float | UnsetType = UNSET

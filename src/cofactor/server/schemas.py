@@ -71,7 +71,7 @@ class FromOne(_Wish, kw_only=True, forbid_unknown_fields=True):
 
 
 class Rated(Struct, forbid_unknown_fields=True):
-    """A rating of a new user; without the rating where the model was fitted to takes."""
+    """A rating of a new user; without the rating where the model was fitted to interactions."""
 
     item: Id
     rating: float | None = None
@@ -124,8 +124,8 @@ class SimilarQuery(ModelQuery, kw_only=True, forbid_unknown_fields=True):
 
 
 class RecommendedItem(Struct):
-    """An item of a list; `p_interact` and `p_like` are of recommenders, `prediction` of models which predict ratings, and
-    `title` of items whose title is known.
+    """An item of a list; `p_interact` and `p_like` are of recommenders, `prediction` of models which predict ratings,
+    and `title` of items whose title is known.
     """
 
     item: Id

@@ -35,14 +35,14 @@ class NewUser:
     Attributes
     ----------
     ratings : sequence of tuple
-        Id of an item, and its rating; None as rating where the model was fitted to takes.
+        Id of an item, and its rating; None as rating where the model was fitted to interactions.
     """
 
     ratings: Sequence[tuple[Any, float | None]]
 
 
 class RatingAnswers(ModelAnswers):
-    """What a server may ask a fitted model of ratings, or of who takes what.
+    """What a server may ask a fitted model of ratings, or of interactions.
 
     Ids are those of training, or texts that read like these.
 
@@ -96,8 +96,8 @@ class RatingAnswers(ModelAnswers):
         Returns
         -------
         list of list of dict
-            Each row has item and score; of a `Recommender` p_interact and p_like; prediction where ratings are predicted;
-            title where it is known.
+            Each row has item and score; of a `Recommender` p_interact and p_like; prediction where ratings are
+            predicted; title where it is known.
 
         Raises
         ------
@@ -277,7 +277,7 @@ class RatingAnswers(ModelAnswers):
                 expected = f"expected one of {', '.join(format(level, 'g') for level in sorted(self._levels))}"
                 raise InvalidInputError(expected, argument=argument, found=rating)
             if not self._levels and rating is not None:
-                advice = "leave ratings out: the model was fitted to takes"
+                advice = "leave ratings out: the model was fitted to interactions"
                 raise InvalidInputError("says nothing to the model", argument=argument, found=rating, advice=advice)
             seen.add(item)
             items.append(item)

@@ -155,10 +155,10 @@ def _load(found: Found, options: Mapping[str, Any], columns: Any, **extra: Any) 
 def _for_reader(options: Mapping[str, Any], kind: str, file: str) -> dict[str, Any]:
     """Return the options for the reader of a format; refuse those which it does not have."""
     asked = {name: options[name] for name in _NOT_EVERYWHERE if options[name] is not None}
-    interactions = {known.name: known.options for known in FORMATS}
+    takes = {known.name: known.options for known in FORMATS}
     for name in asked:
-        if name not in interactions[kind]:
-            having = " and ".join(known for known in interactions if name in interactions[known])
+        if name not in takes[kind]:
+            having = " and ".join(known for known in takes if name in takes[known])
             raise InvalidInputError((Argument(name), f" is for {having} files, and {display_name(file)} is {kind}"))
     return asked
 

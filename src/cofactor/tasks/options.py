@@ -198,16 +198,16 @@ AGAIN = Option(
 )
 IMPLICIT = Option(
     "implicit",
-    "Read FILE as what users took, whatever its ratings say: clicks, plays, purchases; an item that was rated twice is "
-    "taken once. A file without ratings is found out.",
+    "Read FILE as what users interacted with, whatever its ratings say: clicks, plays, purchases; an item that was "
+    "rated twice counts once. A file without ratings is found out.",
     kind=bool,
     default=False,
     group=_COLUMNS,
 )
 COUNT = Option(
     "count",
-    "Column that says how often an item was taken; by default one called count, plays, clicks, views, purchases or the "
-    "like, where there are no ratings.",
+    "Column that says how often a user interacted with an item; by default one called count, plays, clicks, views, "
+    "purchases or the like, where there are no ratings.",
     group=_COLUMNS,
     unit="COLUMN",
     parse=parse_column,
@@ -270,7 +270,7 @@ AT = Option(
 LIKES = Option(
     "likes",
     "The least rating of an item that is liked (--rank); models with probabilities rank by that of such a rating. By "
-    "default whatever was taken is relevant.",
+    "default every item with an interaction is relevant.",
     kind=float,
     group=_LISTS,
     unit="RATING",

@@ -86,7 +86,8 @@ class Protocol:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-#: What items can be ranked by: P(interact) × P(like | take), P(interact), the expected gain, or the predicted rating.
+#: What items can be ranked by: P(interact) × P(like | interaction), P(interact), the expected gain, or the predicted
+#: rating.
 RANKINGS = ("like", "interaction", "gain", "rating")
 
 

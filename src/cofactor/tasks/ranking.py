@@ -39,7 +39,7 @@ def ranked(
     data, options, name = loaded.data, protocol.options, protocol.name or "per-user"
     splitter_of(name, times=data.timestamps, data=data.name)  # so that errors name the file
     if data.holds_interactions and options["likes"] is not None:
-        advice = "leave it out: whatever was taken is relevant"
+        advice = "leave it out: every item with an interaction is relevant"
         found = options["likes"]
         raise InvalidInputError("there are no ratings", argument="likes", found=found, advice=advice)
 
@@ -68,7 +68,10 @@ def ranked(
     if left_out:
         notes = (*notes, f"{counted(left_out, 'user', form=',')} of test parts were not in training, and are left out")
     if options["likes"] is None and not data.holds_interactions:
-        notes = (*notes, ("whatever was taken is relevant; ", Argument("likes"), " counts only what was liked"))
+        notes = (
+            *notes,
+            ("every item with an interaction is relevant; ", Argument("likes"), " counts only what was liked"),
+        )
     likes = "" if options["likes"] is None else f", liked from {options['likes']:g}"
     return Ranked(
         title=f"{loaded.name}: {name}, {counted(splits, 'split')}, seed {protocol.seed}{likes}",

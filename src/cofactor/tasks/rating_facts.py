@@ -1,4 +1,4 @@
-"""What there is to say of a fitted model of ratings, or of who takes what."""
+"""What there is to say of a fitted model of ratings, or of interactions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def rating_model_of(model: Any, called: str = "the model") -> Any:
         If nothing does.
     """
     if not predicts_ratings(model):
-        kind = "was fitted to takes, and" if isinstance(model, Recommender) else "says who takes what, and"
+        kind = (
+            "was fitted to interactions, and" if isinstance(model, Recommender) else "says who interacts with what, and"
+        )
         advice = "ask it for recommendations, or predict with a recommender that was fitted to ratings"
         raise InvalidInputError(f"{called}: {type(model).__name__} {kind} predicts no ratings", advice=advice)
     return model.rating_model_ if isinstance(model, Recommender) else model

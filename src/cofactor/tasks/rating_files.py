@@ -46,7 +46,10 @@ __all__ = [
 
 #: What a file may hold where it seems to be no table of ratings, and how it is read then.
 _LABELS = ("if it holds features and labels, which are labels with ", Argument("labels"))
-_INTERACTIONS = ("if the file says what users took, not how they liked it, read it with ", Argument("implicit"))
+_INTERACTIONS = (
+    "if the file says what users interacted with, not how they liked it, read it with ",
+    Argument("implicit"),
+)
 
 _READING = ("user", "item", "sep", "header", "encoding")
 
@@ -57,7 +60,7 @@ def _reading(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_rating_file(file: str, options: Mapping[str, Any], progress: Any = None) -> tuple[RatingDataset, str]:
-    """Read ratings, or takes, from a file, from standard input, or from a known data set.
+    """Read ratings, or interactions, from a file, from standard input, or from a known data set.
 
     Parameters
     ----------
@@ -73,7 +76,7 @@ def read_rating_file(file: str, options: Mapping[str, Any], progress: Any = None
     data : RatingDataset or InteractionDataset
         Ratings have a scale: continuous ones are refused unless the option bins cuts them into levels.
     why : str
-        Why these are takes, where nobody said so; else empty.
+        Why these are interactions, where nobody said so; else empty.
     """
     of_interactions = (options["count"], options.get("kind"), options.get("target"))
     found, implicit = sniff(file), options["implicit"] or any(one is not None for one in of_interactions)
@@ -108,7 +111,7 @@ def read_rating_file(file: str, options: Mapping[str, Any], progress: Any = None
 
 
 def _refuse_beside_interactions(options: Mapping[str, Any]) -> None:
-    """Refuse options of ratings where a file is to be read as takes."""
+    """Refuse options of ratings where a file is to be read as interactions."""
     odd = [name for name in ("rating", "levels", "bins", "drop_rating") if options.get(name) is not None]
     if odd:
         asked = Argument("implicit") if options["implicit"] else Argument("count")
@@ -126,7 +129,7 @@ def _as_interactions(data: RatingDataset, options: Mapping[str, Any]) -> Interac
 
 
 def checked_interactions(data: RatingDataset, file: str, **kinds: Any) -> Ratings:
-    """Return takes in the form which models of who takes what take.
+    """Return interactions in the form which implicit-feedback models take.
 
     Parameters
     ----------
@@ -167,7 +170,7 @@ def _unknown(found: Found) -> InvalidInputError:
 
 @contextmanager
 def _hints() -> Iterator[None]:
-    """Within the block, an error about columns adds what the file may hold instead: labels, or takes."""
+    """Within the block, an error about columns adds what the file may hold instead: labels, or interactions."""
     try:
         yield
     except InvalidInputError as error:
@@ -220,7 +223,7 @@ def _as_counts(data: RatingDataset) -> tuple[str | Argument, ...]:
     """Return what else to do with numbers that may be counts."""
     if (data.y % 1).any() or data.y.min() < 0:
         return ()
-    return ("; or, if they say how often something was taken, name their column with ", Argument("count"))
+    return ("; or, if they say how often users interacted with something, name their column with ", Argument("count"))
 
 
 def with_latest(data: RatingDataset) -> tuple[RatingDataset, tuple[Text, ...]]:
@@ -310,7 +313,7 @@ def read_rating_pairs(
 def read_new_users(
     file: str, model: Any, options: Mapping[str, Any], *, interactions: bool = False
 ) -> tuple[RatingDataset, tuple[Text, ...]]:
-    """Read ratings, or takes, of users to fold in; ids in the form which a model knows.
+    """Read ratings, or interactions, of users to fold in; ids in the form which a model knows.
 
     Parameters
     ----------
@@ -321,8 +324,8 @@ def read_new_users(
     options : mapping from str to object
         user, item, rating, time, drop_rating, sep, header, encoding, count and perhaps implicit; others are for the
         fold-in.
-    takes : bool, default=False
-        Read takes, whatever the file holds.
+    interactions : bool, default=False
+        Read interactions, whatever the file holds.
 
     Returns
     -------
@@ -347,11 +350,11 @@ def read_new_users(
 
 
 def read_more(file: str, model: Any, options: Mapping[str, Any], *, interactions: bool = False) -> Loaded:
-    """Read new ratings, or takes, for a model to take in; ids in the form which it knows, or would have given them.
+    """Read new ratings, or interactions, that a model takes in; ids as it knows them, or would have given them.
 
     Parameters
     ----------
-    file, model, takes
+    file, model, interactions
         As in `read_new_users`.
     options : mapping from str to object
         Its options, and duplicates.
@@ -360,7 +363,7 @@ def read_more(file: str, model: Any, options: Mapping[str, Any], *, interactions
     if data.holds_interactions and not interactions:
         message = "holds no ratings, and the model was fitted to ratings"
         named = ("name their column with ", Argument("rating"))
-        advice = (*named, ", or fit a model to takes with ", Argument("implicit"), ", which takes in others")
+        advice = (*named, ", or fit a model to interactions with ", Argument("implicit"), ", which takes in others")
         raise InvalidInputError(message, advice=advice, place=Place(display_name(file)))
     X = data.X.copy()
     for side, (known, word) in enumerate(((model.users_, "user"), (model.items_, "item"))):
@@ -377,7 +380,7 @@ def read_more(file: str, model: Any, options: Mapping[str, Any], *, interactions
 
 
 def _read_for(model: Any, file: str, options: Mapping[str, Any], interactions: bool) -> RatingDataset:
-    """Read ratings on the scale of a model, or takes, with its ids; there must be some."""
+    """Read ratings on the scale of a model, or interactions, with its ids; there must be some."""
     if interactions or options["count"] is not None or options.get("implicit"):
         data: RatingDataset = datasets.read_interactions(file, ids="str", count=options["count"], **_reading(options))
     else:

@@ -16,7 +16,7 @@ __all__ = ["interaction_notes", "scale_notes"]
 
 
 def interaction_notes(data: RatingDataset, ready: Ratings, why: str, duplicates: str = "error") -> tuple[Text, ...]:
-    """Return what to know of a file that is read as takes: why, where nobody said so, and what became of its rows.
+    """Return what to know of a file that is read as interactions: why, if nobody said so, and what became of its rows.
 
     Parameters
     ----------
@@ -32,19 +32,19 @@ def interaction_notes(data: RatingDataset, ready: Ratings, why: str, duplicates:
     if why:
         counts = "none of ratings" in why
         otherwise = ("; as ratings with ", Argument("bins", 5), ", which makes levels of counts") if counts else ()
-        notes.append((f"read as what users took, since {why}", *otherwise))
+        notes.append((f"read as what users interacted with, since {why}", *otherwise))
     if ready.kind_weights:
         kinds = ", ".join(f"{kind} {weight:g}" for kind, weight in ready.kind_weights.items())
         notes.append(f"lists are about what comes to a {next(iter(ready.kind_weights))}; events count so: {kinds}")
     if data.n_dropped:
-        notes.append(f"{counted(data.n_dropped, 'rating', form=',')} of items rated before: each item is taken once")
+        notes.append(f"{counted(data.n_dropped, 'rating', form=',')} of items rated before: each item counts once")
     zeros = int((data.y == 0).sum())
     if zeros:
-        notes.append(f"left out, since nothing was taken: {counted(zeros, 'row', form=',')} with count 0")
+        notes.append(f"left out, since there was no interaction: {counted(zeros, 'row', form=',')} with count 0")
     repeats = data.n_ratings - zeros - ready.n_ratings
     if repeats:
         notes.append(
-            f"{counted(repeats, 'interaction', form=',')} of a pair that was taken before: counts of a pair add up"
+            f"{counted(repeats, 'interaction', form=',')} of a pair that occurred before: counts of a pair add up"
         )
     if duplicates != "error":
         notes.append((Argument("duplicates", duplicates), " is for ratings: counts of interactions add up"))

@@ -121,7 +121,7 @@ class RatingTask(Task):
         return "label model", short_names(labels.MODELS)
 
     def owns(self, model: object) -> bool:
-        """Return whether it is a model of ratings, or of who takes what."""
+        """Return whether it is a model of ratings, or of interactions."""
         return isinstance(model, RatingModel | ImplicitModel | Recommender)
 
     def build(self, name: str, settings: Settings) -> Built:
@@ -129,7 +129,7 @@ class RatingTask(Task):
 
         For an ensemble, alpha and factors are those of its members, and the parameter ``estimator`` names their kind.
         For a recommender, factors are those of its rating model, which the parameter ``ratings`` names, and
-        ``interactions`` names its models of who takes what.
+        ``interactions`` names its implicit-feedback models.
         """
         params = dict(settings.params)
         kind, inner = self.find(name), ""
@@ -351,7 +351,7 @@ class RatingTask(Task):
     ) -> Mapping[str, dict[str, Any]]:
         """Measure a model on one split; see `Task.measure`."""
         if isinstance(model, ImplicitModel):
-            message = f"{type(model).__name__} says who takes what, and predicts no ratings"
+            message = f"{type(model).__name__} says who interacts with what, and predicts no ratings"
             advice = ("measure the lists that it recommends, with ", Argument("rank"))
             raise InvalidInputError(message, advice=advice)
         data = loaded.data
@@ -360,14 +360,16 @@ class RatingTask(Task):
         return {"": measure_ratings(model, data.X, data.y, parts, data.scale, times, keep, beside)}
 
     def suited(self, models: Mapping[str, Any], sets: Sequence[Loaded]) -> dict[str, Any]:
-        """Return models as such data need them; refuse takes beside ratings, and models of ratings for interactions."""
+        """Return models as such data need them; refuse both kinds at once, and models of ratings for interactions."""
         interactions = [one for one in sets if one.data.holds_interactions]
         if not interactions:
             return dict(models)
         other = next((one for one in sets if not one.data.holds_interactions), None)
         if other is not None:
-            advice = ("compare each kind by itself, or read all as takes with ", Argument("implicit"))
-            raise InvalidInputError(f"{interactions[0].name} holds takes and {other.name} ratings", advice=advice)
+            advice = ("compare each kind by itself, or read all as interactions with ", Argument("implicit"))
+            raise InvalidInputError(
+                f"{interactions[0].name} holds interactions and {other.name} ratings", advice=advice
+            )
         return {name: _for_data(model, interactions[0]) for name, model in models.items()}
 
     def ranks(self, loaded: Loaded, options: Mapping[str, Any]) -> bool:
@@ -425,12 +427,14 @@ class RatingTask(Task):
 
 
 def _for_data(model: Any, loaded: Loaded) -> Any:
-    """Return a copy of a model that knows what the data hold, takes or the scale of ratings; refuse one that cannot."""
+    """Return a copy of a model, ready for interactions or for the scale of ratings; refuse one that cannot learn."""
     data, ready = loaded.data, clone(model)
     if data.holds_interactions:
         if isinstance(model, RatingModel):
             taking = ", ".join(short_names(ratings.ranking.MODELS))
-            message = f"holds takes, and {type(model).__name__} learns from ratings, what users like more and less"
+            message = (
+                f"holds interactions, and {type(model).__name__} learns from ratings, what users like more and less"
+            )
             advice: Any = (
                 f"models of interactions are {taking}; or name the column of ratings with ",
                 Argument("rating"),
@@ -443,12 +447,12 @@ def _for_data(model: Any, loaded: Loaded) -> Any:
 
 
 def _note_interactions(models: Iterable[Any]) -> tuple[Text, ...]:
-    """Say which models pass ratings over, and learn only who took what."""
+    """Say which models pass ratings over, and learn only who interacted with what."""
     names = [type(model).__name__ for model in models if isinstance(model, ImplicitModel)]
     if not names:
         return ()
     who = f"{', '.join(names)} {'learns' if len(names) == 1 else 'learn'}"
-    return (f"{who} from what users took, whatever the ratings say; a recommender learns from both",)
+    return (f"{who} from what users interacted with, whatever the ratings say; a recommender learns from both",)
 
 
 def _note_factors(factors: int | str | None, models: Iterable[Any], loaded: Loaded) -> tuple[Text, ...]:

@@ -69,12 +69,12 @@ def ranking_model(model: Any, request: Request) -> Any:
     of_ratings = [name for name in ("at_least", "quantile") if getattr(request, name) is not None]
     if not predicts_ratings(model) and (of_ratings or asked not in (None, "interaction")):
         option = of_ratings[0] if of_ratings else "rank_by"
-        does = "says who takes what" if isinstance(model, ImplicitModel) else "was fitted to takes"
+        does = "says who interacts with what" if isinstance(model, ImplicitModel) else "was fitted to interactions"
         problem = f"{kind} {does}, and knows nothing of ratings"
         advice = "fit a recommender to ratings"
         raise InvalidInputError(problem, argument=option, found=getattr(request, option), advice=advice)
     if not isinstance(model, Recommender | ImplicitModel) and asked not in (None, "rating"):
-        problem = f"{kind} says what users like, and not what they take"
+        problem = f"{kind} says what users like, and not what they interact with"
         raise InvalidInputError(problem, argument="rank_by", found=asked, advice="fit a recommender")
     return model
 

@@ -56,7 +56,7 @@ def check_taking(models: Mapping[str, Any], features: Mapping[str, FeatureTable]
     if not features or not without:
         return ()
     argument, names = next(iter(features)), ", ".join(without)
-    none = "interactions" if len(without) == 1 else "interaction"
+    none = "takes" if len(without) == 1 else "take"
     if len(without) == len(models):
         taking = [name for name, kind in short_names(MODELS).items() if issubclass(kind, DescribedModel)]
         others = ", ".join(["recommender", *taking])

@@ -1,4 +1,4 @@
-"""The implicit-feedback models under test, with settings that fit fast, and takes for them."""
+"""The implicit-feedback models under test, with settings that fit fast, and interactions for them."""
 
 from functools import lru_cache
 from typing import Any
@@ -40,7 +40,7 @@ def interactions_of(n_users: int = 40, n_items: int = 30, seed: int = 0) -> np.n
 
 
 def table_of(X: np.ndarray) -> np.ndarray:
-    """Return takes as a dense table of users × items, for all ids in them."""
+    """Return interactions as a dense table of users × items, for all ids in them."""
     users, items = (np.unique(column, return_inverse=True)[1] for column in X.T)
     table = np.zeros((users.max() + 1, items.max() + 1))
     table[users, items] = 1

@@ -54,7 +54,7 @@ def test_ease_of_many_items_is_the_closed_form_in_single_precision() -> None:
 @pytest.mark.parametrize("n_items", [5, 519, 1200])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_what_cannot_be_inverted_is_refused(n_items: int, dtype: type) -> None:
-    """Two items which the same users took, with an alpha lost in rounding; and numbers that are none."""
+    """Two items of the same users, with an alpha lost in rounding; and numbers that are none."""
     rng = np.random.default_rng(0)
     X = (rng.random((2 * n_items, n_items)) < 0.2).astype(dtype)
     X[:, -1] = X[:, 0]
@@ -83,7 +83,7 @@ def test_items_that_go_together_need_an_alpha(n_items: int) -> None:
         EASE(alpha=1e-300).fit(np.argwhere(X))
 
 
-def test_ease_takes_as_many_vectors_as_takes_are_worth() -> None:
+def test_ease_takes_as_many_vectors_as_interactions_are_worth() -> None:
     """Items of two tastes need few; to know which two of 400 items go together, nearly all pairs must be told apart."""
     rng = np.random.default_rng(0)
     of_taste = np.kron(np.eye(2), np.ones((250, 200))) * 0.1 + 0.001
@@ -96,14 +96,13 @@ def test_ease_takes_as_many_vectors_as_takes_are_worth() -> None:
     assert found["tastes"] < found["pairs"]
 
 
-def test_alpha_is_that_with_which_held_out_takes_stand_highest() -> None:
+def test_alpha_is_that_with_which_held_out_interactions_stand_highest() -> None:
     """One below and one above gain no more."""
     interactions = as_interactions(interactions_of(60, 30))
     model = EASE(random_state=0).fit(interactions)
     tried = dict[str, float]()
-    assert EASE(random_state=0, callback=lambda seen: tried.update({seen.stage: seen.objective})).fit(
-        interactions
-    ).alpha_ == (model.alpha_)
+    again = EASE(random_state=0, callback=lambda seen: tried.update({seen.stage: seen.objective})).fit(interactions)
+    assert again.alpha_ == model.alpha_
     best = min(tried.values())
     assert len(tried) >= 3
     assert tried[f"trying alpha {model.alpha_:.3g}"] == best
@@ -123,7 +122,7 @@ def test_what_is_held_out_is_a_tenth_of_each_user_by_chance() -> None:
     assert not held_out.seen[held_out.chosen].any()
 
 
-def test_alpha_is_looked_for_among_the_items_that_most_took() -> None:
+def test_alpha_is_looked_for_among_the_most_popular_items() -> None:
     held_out = HeldOut.of(as_interactions(interactions_of(60, 30)), 0)
     few = held_out.of_most_popular(10)
     assert sorted(few.train.item_counts) == sorted(held_out.train.item_counts)[-10:]
@@ -137,7 +136,7 @@ def test_alpha_is_looked_for_among_the_items_that_most_took() -> None:
     assert len(tried) >= 3
 
 
-def test_slopes_are_those_of_items_that_somebody_took() -> None:
+def test_slopes_are_those_of_items_with_interactions() -> None:
     """An item of which all interactions are held out cannot be recommended, and says nothing of slopes."""
     rng = np.random.default_rng(0)
     n, m, rare = 400, 60, 3000
@@ -193,18 +192,18 @@ def test_rounds_of_als_lower_the_objective_and_solve_the_normal_equations(solver
     J = np.sum(X * (1 - S) ** 2) + 0.2 * np.sum(S**2) + penalty
     assert model.objective_ == pytest.approx(J, rel=1e-5)
     for A, B, T, ridge in ((U, V, X, ridges[0]), (V, U, X.T, ridges[1])):
-        for row, took, r in zip(A, T, ridge, strict=True):
-            lhs = (B.T * took) @ B + 0.2 * B.T @ B + r * np.eye(3)
-            np.testing.assert_allclose(lhs @ row, took @ B, atol=2e-2)
+        for row, chosen, r in zip(A, T, ridge, strict=True):
+            lhs = (B.T * chosen) @ B + 0.2 * B.T @ B + r * np.eye(3)
+            np.testing.assert_allclose(lhs @ row, chosen @ B, atol=2e-2)
 
 
 def test_a_row_folded_in_solves_its_equations() -> None:
     model = ImplicitALS(3, 0.01, unobserved=0.4, random_state=0).fit(interactions_of())
-    V, took = model.V_.astype(float), [0, 4]
+    V, chosen = model.V_.astype(float), [0, 4]
     new = model.fold_in([("new", 0), ("new", 28)], sample_weight=[1, 10])
     w = np.array([1, 1 + np.log(10)])
-    lhs = (V[took].T * w) @ V[took] + 0.4 * V.T @ V + 0.01 * (w.sum() + 0.4 * len(V)) * np.eye(3)
-    np.testing.assert_allclose(lhs @ new.U_[0], w @ V[took], rtol=1e-5)
+    lhs = (V[chosen].T * w) @ V[chosen] + 0.4 * V.T @ V + 0.01 * (w.sum() + 0.4 * len(V)) * np.eye(3)
+    np.testing.assert_allclose(lhs @ new.U_[0], w @ V[chosen], rtol=1e-5)
 
 
 @pytest.fixture(params=["alike", "by activity", "with precisions"])
@@ -311,7 +310,7 @@ def test_what_could_hardly_come_and_did_has_a_likelihood() -> None:
     assert np.isfinite(information).all()
 
 
-def test_a_user_who_takes_all_that_is_left_says_nothing() -> None:
+def test_a_user_who_has_all_that_is_left_says_nothing() -> None:
     features, seen = np.random.default_rng(1).normal(size=(3, 4)).astype(np.float32), np.zeros((3, 4), dtype=bool)
     some = (np.array([0, 1, 1]), np.array([2, 0, 3]))
     alone = ChoiceProblem([features[:2]], seen[:2], some).derivatives(np.ones(1))
@@ -389,7 +388,7 @@ def test_logistic_mf_learns_from_a_sample_where_cells_are_many() -> None:
 
 
 @pytest.mark.parametrize("model", [LogisticMF(random_state=0), BPR(random_state=0)], ids=repr)
-def test_no_list_is_worse_than_popularity_where_takes_are_few(model: LogisticMF | BPR) -> None:
+def test_no_list_is_worse_than_popularity_where_interactions_are_few(model: LogisticMF | BPR) -> None:
     rng = np.random.default_rng(0)
     shares = np.arange(1, 301) ** -0.9
     tastes = np.exp(0.8 * rng.normal(size=(1500, 2)) @ rng.normal(size=(2, 300))) * shares
@@ -413,10 +412,10 @@ def test_logistic_mf_folds_in_rows_where_the_gradient_is_zero() -> None:
     model = LogisticMF(3, 0.7, tol=1e-6, random_state=0).fit(interactions_of())
     X, counts = [("a", 0), ("a", 28), ("a", 3), ("b", 5), ("c", "unheard of")], [1, 10, 2, 1, 1]
     new = model.fold_in(X, counts)
-    taken, w = np.zeros((3, len(model.items_))), np.ones((3, len(model.items_)))
-    taken[new.ratings_.pairs()], w[new.ratings_.pairs()] = 1, strengths(new.ratings_, "log")
+    seen, w = np.zeros((3, len(model.items_))), np.ones((3, len(model.items_)))
+    seen[new.ratings_.pairs()], w[new.ratings_.pairs()] = 1, strengths(new.ratings_, "log")
     U, b = new.U_.astype(float), new.user_bias_.astype(float)
-    slopes = w * (expit(U @ model.V_.T + b[:, None] + model.item_bias_) - taken)
+    slopes = w * (expit(U @ model.V_.T + b[:, None] + model.item_bias_) - seen)
     np.testing.assert_allclose(slopes @ model.V_ + 0.7 * U, 0, atol=2e-5)
     np.testing.assert_allclose(slopes.sum(axis=1) + 0.7 * b, 0, atol=2e-5)
     alone = model.fold_in(X[:3], counts[:3])
@@ -450,7 +449,7 @@ def test_neighbours_are_sums_of_products(model: ItemKNN | RP3beta) -> None:
 
 
 @pytest.mark.evidence
-def test_takes_of_movielens_are_ranked_as_well_as_was_measured(data_dir: Path) -> None:
+def test_interactions_of_movielens_are_ranked_as_well_as_was_measured(data_dir: Path) -> None:
     data = load_ratings("ml-100k", data_dir)
     half = data.X[:, 0] % 2 == 0
     X = data.X[half]

@@ -23,7 +23,7 @@ def kinds(items: Any) -> dict[int, list[Any]]:
 
 @lru_cache
 def planted(rating: bool) -> tuple[Recommender, np.ndarray, list[int]]:
-    """Return a recommender that knows four fifths of the items, takes of all, and the items that it does not know."""
+    """Return a recommender that knows four fifths of the items, the interactions with all, and the other items."""
     X = interactions_of(120, 60, seed=1)
     new = list(range(21, 420, 35))
     kept = X[~np.isin(X[:, 1], new)]
@@ -41,12 +41,12 @@ def test_new_items_are_found_by_those_whom_they_suit(rating: bool) -> None:
     assert total.sum(axis=1) == pytest.approx(1, abs=1e-4)
     places = np.where(np.isfinite(found.scores), found.items, -7).astype(int) // 7
     suits, is_new = places % 3 == ((found.users - 100) % 3)[:, None], np.isin(places * 7, new)
-    # Of known ones the popular half was taken by most whom it suits, so that the other is left.
+    # Most users whom the popular half of known ones suits have it already, so that the other half is left.
     for kind, least in ((suits, 1.0), (~suits, 0.9)):
         ours, others = total[is_new & kind].mean(), total[~is_new & kind & (places >= 0)].mean()
         assert least < ours / others < 2
     assert total[is_new & suits].mean() > 2 * total[is_new & ~suits].mean()
-    users, items = X[np.isin(X[:, 1], new)].T  # what was taken of them in truth
+    users, items = X[np.isin(X[:, 1], new)].T  # the true interactions with them
     mine = np.zeros(places.shape, dtype=bool)
     for row, user in enumerate(found.users.tolist()):
         mine[row] = np.isin(places[row] * 7, items[users == user])
@@ -116,7 +116,7 @@ def test_what_features_cannot_say_is_refused() -> None:
         model.fold_in()
 
 
-def test_users_by_features_take_what_is_popular_and_like_what_such_users_like() -> None:
+def test_users_by_features_interact_with_what_is_popular_and_like_what_such_users_like() -> None:
     X = interactions_of()
     y = 1 + 4 * (X[:, 0] % 2 == X[:, 1] // 7 % 2)
     features = {user: [float(user % 2)] for user in range(100, 140)}

@@ -68,9 +68,9 @@ def test_lists_of_several_users_are_those_of_each_to_the_bit(name):
 @every
 def test_new_users_beside_others_are_as_alone_to_the_bit(name: str) -> None:
     model = fitted(name)
-    taken = {"ann": [0, 7, 14], "bob": [21], "cat": [0, 28, 35, 42, 49, 56]}
-    together = model.fold_in([(user, item) for user, own in taken.items() for item in own])
-    for user, own in taken.items():
+    chosen = {"ann": [0, 7, 14], "bob": [21], "cat": [0, 28, 35, 42, 49, 56]}
+    together = model.fold_in([(user, item) for user, own in chosen.items() for item in own])
+    for user, own in chosen.items():
         alone = model.fold_in([(user, item) for item in own])
         for found, expected in zip(together.recommend([user], 20), alone.recommend([user], 20), strict=True):
             assert np.array_equal(found, expected)
@@ -122,7 +122,7 @@ def answers(model: Any, n: int = 5) -> tuple[np.ndarray, np.ndarray]:
 
 
 @every
-def test_without_its_takes_it_folds_in(name: str, tmp_path: Path) -> None:
+def test_without_its_interactions_it_folds_in(name: str, tmp_path: Path) -> None:
     model = fitted(name)
     model.save(tmp_path / "model.cofactor", ratings=False)
     lean = cofactor.load(tmp_path / "model.cofactor")
@@ -146,7 +146,7 @@ def test_a_fold_in_of_a_known_history_ranks_as_training(name: str) -> None:
 
 
 @every
-def test_who_took_nothing_gets_what_is_popular(name: str) -> None:
+def test_who_has_no_interactions_gets_what_is_popular(name: str) -> None:
     model = fitted(name)
     new = model.fold_in([("new", 0), ("cold", "unheard of")])
     popular = np.argsort(-Popularity().fit(interactions_of()).scores_, kind="stable")
@@ -154,7 +154,7 @@ def test_who_took_nothing_gets_what_is_popular(name: str) -> None:
 
 
 @pytest.mark.parametrize("model", [EASE(random_state=0), ItemKNN(), RP3beta(), ImplicitALS(random_state=0)])
-def test_where_nobody_took_two_items_lists_are_popular(model: Any) -> None:
+def test_where_nobody_has_two_items_lists_are_popular(model: Any) -> None:
     rng = np.random.default_rng(0)
     X = np.c_[np.arange(400), (20 * rng.random(400) ** 2).astype(int)]
     popular = Popularity().fit(X)
@@ -178,7 +178,7 @@ def test_small_weights_say_as_much_as_large_ones() -> None:
 
 @pytest.mark.parametrize("model", [EASE(alpha=5.0), ItemKNN(), RP3beta(beta=0.4)])
 def test_of_equals_the_popular_one_comes_first(model: Any) -> None:
-    rare, common = 1, 2  # neither was taken with 7 or 8
+    rare, common = 1, 2  # neither occurs with 7 or 8
     X = [(u, i) for u in range(4) for i in (7, 8)] + [(u, rare) for u in (5, 6)] + [(u, common) for u in (7, 8, 9)]
     model = clone(model).set_params(popularity_weight=0.0).fit(X)
     assert model.recommend([0], n=2)[0].tolist() == [[common, rare]]
@@ -223,7 +223,7 @@ def test_an_update_takes_in_users_and_items(name: str) -> None:
 
 
 @every
-def test_takes_come_in_many_forms(name: str) -> None:
+def test_interactions_come_in_many_forms(name: str) -> None:
     X = interactions_of()
     model = fitted(name)
     ratings = Ratings.from_pairs(X, np.arange(len(X)) % 5 + 1)
@@ -252,7 +252,7 @@ def test_counts_say_more(model: Any) -> None:
     assert np.array_equal(clone(model).fit(repeated).recommend()[1], clone(model).fit(X, y).recommend()[1])
 
 
-def test_the_newest_takes_say_most() -> None:
+def test_the_newest_interactions_say_most() -> None:
     X = [(u, i) for u in range(12) for i in range(6) if u % 2 == i % 2] + [(99, 0), (99, 1)]
     old, new = (
         EASE(1.0, recency=0.5).fit(X, time=[0] * (len(X) - 2) + times).recommend([99], n=1)[0][0, 0]
@@ -282,13 +282,13 @@ PAIRS = [(k, 0) for k in range(100)]
         (sparse.csr_array(np.eye(3)), [1, 1, 1], "must be None"),
     ],
 )
-def test_what_is_no_take_is_refused(X: Any, y: Any, message: str) -> None:
+def test_what_is_no_interaction_is_refused(X: Any, y: Any, message: str) -> None:
     with pytest.raises(InvalidInputError, match=re.escape(message)):
         Popularity().fit(X, y)
 
 
 @pytest.mark.parametrize("model", [EASE(), Recommender()])
-def test_ratings_in_shards_are_not_taken_for_takes(model: Any) -> None:
+def test_ratings_in_shards_are_not_taken_for_interactions(model: Any) -> None:
     ratings = as_ratings([(0, 1), (0, 2), (1, 1)], [1, 2, 2])
     with pytest.raises(InvalidInputError, match="learns from ratings in memory alone"):
         model.fit(ShardedRatings.from_ratings(ratings, 2))
@@ -318,8 +318,8 @@ def test_what_a_name_calls_counts_are_counts_however_they_look() -> None:
         assert np.array_equal(advised.recommend(n=3)[1], expected)
 
 
-def test_weights_of_a_matrix_go_to_the_takes_at_their_places() -> None:
-    """However either is stored; an interaction without a weight is none, and a weight without an interaction does not count."""
+def test_weights_of_a_matrix_go_to_the_interactions_at_their_places() -> None:
+    """However either is stored; an interaction without a weight is none, and a weight alone does not count."""
     rng = np.random.default_rng(0)
     row, column = np.divmod(rng.choice(600, 200, replace=False), 20)
     plays = sparse.coo_array((rng.integers(1, 6, 200), (row, column)), (30, 20))
@@ -354,7 +354,7 @@ def test_a_column_of_numbers_that_is_not_read_is_told() -> None:
         EASE(1.0).fit(frame.assign(**columns))  # without a word
 
 
-def test_an_item_that_was_rated_twice_is_taken_once() -> None:
+def test_an_item_that_was_rated_twice_counts_once() -> None:
     X, y = [("ann", "Up"), ("ann", "Up"), ("bob", "Heat")], np.array([3.0, 5.0, 4.0])
     pairs = np.array(X, dtype=object)
     frame = pytest.importorskip("pandas").DataFrame(X, columns=["user", "item"]).assign(rating=y)
@@ -378,8 +378,8 @@ def test_counts_of_new_users_count_where_those_of_training_did(name: str, tmp_pa
         assert not np.array_equal(answers(model.fold_in(new, counts))[1], answers(model.fold_in(new))[1])
 
 
-def test_takes_of_unknown_items_are_called_takes() -> None:
-    with pytest.raises(InvalidInputError, match="^1 take is of items which the model does not know"):
+def test_interactions_with_unknown_items_are_called_interactions() -> None:
+    with pytest.raises(InvalidInputError, match="^1 interaction is of items which the model does not know"):
         as_interactions([("ann", "Up"), ("ann", "Heat")], items=as_interactions([("bob", "Up")]).items)
 
 
@@ -406,7 +406,7 @@ def test_parameters_out_of_range_are_named(model: Any, argument: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["coo", "csr", "csc", "lil"])
-def test_entries_of_a_sparse_matrix_are_takes_whatever_its_form(form: str) -> None:
+def test_entries_of_a_sparse_matrix_are_interactions_whatever_its_form(form: str) -> None:
     rng = np.random.default_rng(3)
     rows, columns, counts = rng.integers(0, 9, 60), rng.integers(0, 7, 60), rng.choice([0, 1, 9, 200], 60)
     table = sparse.coo_array((counts, (rows, columns)), shape=(9, 7))  # holds pairs twice, and zeros
@@ -442,7 +442,7 @@ def test_vectors_for_scores_are_refused_where_there_are_none() -> None:
         model.item_vectors("scores")
 
 
-def test_sparse_takes_have_other_factors_than_popularity() -> None:
+def test_sparse_interactions_have_other_factors_than_popularity() -> None:
     """Of many items each of few users, of two kinds, the settings are those by which lists are of the user's kind."""
     rng = np.random.default_rng(0)
     users = np.repeat(np.arange(600), 6)
@@ -473,7 +473,7 @@ def test_a_penalty_is_found_where_all_cells_weigh_much() -> None:
 
 
 def test_a_chosen_penalty_leaves_factors_though_more_is_learned_from() -> None:
-    """A tenth of the interactions is held out for the choice, and what the rest bears may leave nothing when all are told."""
+    """A tenth of the interactions is held out for the choice, and what the rest bears may leave nothing of them all."""
     for seed in range(60):
         X = np.argwhere(np.random.default_rng(seed).random((10, 12)) < 0.4)
         model = ImplicitALS(1, random_state=seed).fit(X)  # a warning would be an error
@@ -494,9 +494,9 @@ def test_a_chosen_penalty_leaves_factors_though_more_is_learned_from() -> None:
 )
 def test_little_to_learn_from_gives_lists_of_what_is_left(name: str, X: list[tuple[Any, Any]]) -> None:
     model = clone(MODELS_UNDER_TEST[name]).fit(X)
-    taken, (lists, *_) = set(X), model.recommend(n=3)
+    seen, (lists, *_) = set(X), model.recommend(n=3)
     for user, items in zip(model.users_.ids.tolist(), lists.tolist(), strict=True):
-        left = {item for item in model.items_.ids.tolist() if (user, item) not in taken}
+        left = {item for item in model.items_.ids.tolist() if (user, item) not in seen}
         listed = [item for item in items if item is not None]
         assert len(listed) == min(3, len(left)) == len(set(listed))
         assert set(listed) <= left

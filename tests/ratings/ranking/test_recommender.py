@@ -1,4 +1,4 @@
-"""`Recommender`: shares of interactions times what is liked, against brute force; exclusions, fold-in, updates, files."""
+"""`Recommender`: shares of interactions times likes, against brute force; exclusions, fold-in, updates, files."""
 
 import copy
 from functools import lru_cache
@@ -156,8 +156,8 @@ def test_it_folds_in_updates_and_saves(tmp_path: Path) -> None:
     assert new.recommend(n=3, rank_by="interaction").p_interact == pytest.approx(
         model.recommend([105], 3, rank_by="interaction").p_interact, rel=0.02
     )
-    only_interacted = model.fold_in([("new", 0), ("new", 21)]).recommend(n=3)
-    assert np.isfinite(only_interacted.scores).all()
+    unrated = model.fold_in([("new", 0), ("new", 21)]).recommend(n=3)
+    assert np.isfinite(unrated.scores).all()
     with pytest.raises(InvalidInputError, match="known to this model"):
         model.fold_in(X[mine], y[mine])
     model.save(tmp_path / "model.cofactor")
@@ -202,7 +202,7 @@ def test_the_same_bits_for_any_number_of_threads() -> None:
     assert models[0].told == models[1].told
 
 
-def test_takes_alone_are_ranked_by_takes_alone() -> None:
+def test_interactions_alone_are_ranked_by_interactions_alone() -> None:
     for y in (None, np.ones(len(interactions_of()))):
         model = Recommender(EASE(3.0), random_state=0).fit(interactions_of(), y)
         assert model.rating_model_ is None
@@ -307,7 +307,7 @@ def test_with_recency_the_latest_fifth_is_held_out_and_else_a_tenth() -> None:
         model.fit(X, y)
 
 
-def test_more_takes_bear_more_logistic_factors() -> None:
+def test_more_interactions_bear_more_logistic_factors() -> None:
     X = [(u, i) for u in range(30) for i in range(20) if (u + i) % 3]
     model = LogisticMF(alpha=3.0, max_iter=2, random_state=0).fit(X)
     assert model.V_.shape[1] == round(0.43 * len(X) ** 0.3) == 3
@@ -316,7 +316,7 @@ def test_more_takes_bear_more_logistic_factors() -> None:
 
 
 def by_kind(n_users: int, shape: tuple[int, int] | None = None) -> Any:
-    """Return interactions of users of two kinds, each taking items of its own kind alone."""
+    """Return interactions of users of two kinds, each with items of its own kind alone."""
     rng = np.random.default_rng(0)
     users = np.repeat(np.arange(n_users), 6)
     items = 2 * (100 * rng.random(len(users)) ** 2).astype(int) + users % 2
@@ -336,8 +336,8 @@ def test_by_default_it_takes_what_makes_lists_better() -> None:
     assert (lists % 2 == np.arange(300)[:, None] % 2).mean() > 0.95
 
 
-def test_users_with_few_takes_have_lists_as_good_as_popularity() -> None:
-    """A model of tastes knows next to nothing of them, and what it learns from others who took more is no help."""
+def test_users_with_few_interactions_have_lists_as_good_as_popularity() -> None:
+    """A model of tastes knows next to nothing of them, and what it learns from others, who have more, is no help."""
     rng = np.random.default_rng(0)
     n, m = 1500, 800
     tastes = rng.normal(size=(n, 6)) @ rng.normal(size=(6, m)) * 0.4 - 0.8 * np.log(np.arange(1, m + 1))
@@ -418,7 +418,7 @@ def test_wrong_use_says_what_would_be_right() -> None:
     with pytest.raises(InvalidInputError, match="the callback ended the fit.*ratings=None") as told:
         Recommender(EASE(1.0), SMALL, callback=lambda progress: True).fit(*rated())
     assert "warm_start" not in str(told.value)
-    with pytest.raises(InvalidInputError, match="takes without ratings.*give the ratings"):
+    with pytest.raises(InvalidInputError, match="interactions without ratings.*give the ratings"):
         model.update([("new", 0), (100, 7)])
     with pytest.raises(InvalidInputError, match="user 7 was not in training"):
         model.recommend([np.int64(7)])
@@ -438,7 +438,7 @@ def test_beyond_the_last_item_there_is_no_score() -> None:
     assert (~there).any()
 
 
-def test_items_that_are_taken_together_are_alike() -> None:
+def test_items_that_occur_together_are_alike() -> None:
     X = [(u, i) for u in range(30) for i in range(12) if u % 3 == i % 3]
     for model in (ImplicitALS(3, random_state=0), EASE(1.0), Recommender(EASE(1.0), random_state=0)):
         model.fit(X)
@@ -448,7 +448,7 @@ def test_items_that_are_taken_together_are_alike() -> None:
         np.testing.assert_allclose((vectors @ vectors.T)[0, ids[0].astype(int)], similarities[0], atol=1e-5)
 
 
-def test_users_who_take_alike_are_similar() -> None:
+def test_users_with_the_same_items_are_similar() -> None:
     X = [(u, i) for u in range(30) for i in range(12) if u % 3 == i % 3 and (u + i) % 5]
     models = [ImplicitALS(3, random_state=0), LogisticMF(3, random_state=0), Recommender(random_state=0)]
     for model in (*models, Recommender(EASE(1.0), random_state=0)):

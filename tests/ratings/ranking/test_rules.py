@@ -222,7 +222,7 @@ def test_with_all_items_left_out_lists_are_empty() -> None:
             assert items.tolist() == [[None] * 3]
             assert np.isneginf(scores).all()
     full = type(fitted("EASE"))(3.0).fit([*X.tolist(), *((100, item) for item in np.unique(X[:, 1]).tolist())])
-    assert full.recommend([100], 2)[0].tolist() == [[None, None]]  # a user who took everything
+    assert full.recommend([100], 2)[0].tolist() == [[None, None]]  # a user who interacted with everything
 
 
 def test_items_without_a_group_are_in_none() -> None:

@@ -168,7 +168,7 @@ def test_continuous_ratings(tmp_path) -> None:
     assert "cofactor fit" not in str(caught.value), "fractions are no counts"
 
 
-def test_counts_are_sent_to_models_of_takes(tmp_path) -> None:
+def test_counts_are_sent_to_models_of_interactions(tmp_path) -> None:
     lines = [f"{200 + k},1,{1 + 25 * k}" for k in range(200)]
     refused(tmp_path, lines, "distinct ones from 0 to ", "give the file itself to cofactor fit", "count")
 
@@ -177,11 +177,12 @@ def test_counts_are_sent_to_models_of_takes(tmp_path) -> None:
     ("column", "why"),
     [("plays", "there is a column 'plays', and none of ratings"), (None, "no column beside users and items")],
 )
-def test_takes_are_refused_unless_somebody_says_that_they_are_ratings(tmp_path, column, why) -> None:
+def test_interactions_are_refused_unless_somebody_says_that_they_are_ratings(tmp_path, column, why) -> None:
     table = rows()
     counts = [int(2 * one) for one in table.pop("rating")]
     path = write(tmp_path / "a.csv", table | ({} if column is None else {column: counts}))
-    with pytest.raises(InvalidInputError, match=rf"a\.csv: holds takes and no ratings, since .*{why}.*cofactor fit"):
+    told = rf"a\.csv: holds interactions and no ratings, since .*{why}.*cofactor fit"
+    with pytest.raises(InvalidInputError, match=told):
         shard_files(path, tmp_path / "big", 2)
     assert not (tmp_path / "big").exists()
     if column is not None:

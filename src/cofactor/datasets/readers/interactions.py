@@ -1,4 +1,4 @@
-"""What users took, from files of two columns, of counts, or of ratings whatever these say."""
+"""Interactions of users, from files of two columns, of counts, or of ratings whatever these say."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read_interactions(
     ids: IdMode = "auto",
     name: str | None = None,
 ) -> InteractionDataset:
-    r"""Read who took what from a text or Parquet file: clicks, plays, purchases, or what was rated at all.
+    r"""Read who interacted with what from a text or Parquet file: clicks, plays, purchases, or what was rated at all.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def read_interactions(
         As in `read_ratings`. Other columns, also ratings, say nothing here. Without header, the third of three columns
         holds times if its first cell is one.
     count : str or int, optional
-        Column that says how often each pair was taken: numbers, at least 0. By default one that is called count, plays,
+        Column that says how often each pair occurred: numbers, at least 0. By default one that is called count, plays,
         clicks, views, purchases or the like, and otherwise each row is one interaction.
     kind : str or int, optional
         Column of the kind of each event: view, cart, purchase. By default one that is called event, event_type, action,
@@ -52,7 +52,7 @@ def read_interactions(
     -------
     InteractionDataset
         In the order of the file. Models add up the counts of pairs that occur twice; where there is no count, but a
-        column of ratings, an item that was rated again is taken once, when it was rated last (``n_dropped`` says how
+        column of ratings, an item that was rated again counts once, when it was rated last (``n_dropped`` says how
         many ratings are left out so).
 
     Raises
@@ -90,7 +90,7 @@ def read_ratings_or_interactions(
     name: str | None = None,
     **rating: Any,
 ) -> tuple[RatingDataset, str]:
-    r"""Read what a file holds: ratings, or takes where its columns show that there are no ratings.
+    r"""Read what a file holds: ratings, or interactions where its columns show that there are no ratings.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def read_ratings_or_interactions(
     -------
     data : RatingDataset or InteractionDataset
     why : str
-        Why these are takes; empty for ratings.
+        Why these are interactions; empty for ratings.
 
     Examples
     --------
@@ -196,7 +196,7 @@ def _check_counts(counts: Any, table: Table, position: int) -> None:
     bad = np.flatnonzero(~(np.isfinite(counts) & (counts >= 0)))
     if bad.size:
         k = int(bad[0])
-        negative = "leave out what was not taken; of likes and dislikes a model of ratings learns"
+        negative = "leave out pairs without an interaction; of likes and dislikes a model of ratings learns"
         advice: Any = (negative, ": ", Argument("rating"), " names their column") if counts[k] < 0 else ""
         raise InvalidInputError(
             f"the count is {counts[k]:g}, expected a number of at least 0",
@@ -211,4 +211,4 @@ def _check_counts(counts: Any, table: Table, position: int) -> None:
             f"these look like ratings, not counts: {found}", advice=advice, place=table.column_place(position)
         )
     if counts.size and not counts.any():
-        raise InvalidInputError("all counts are 0: nobody took anything", place=table.column_place(position))
+        raise InvalidInputError("all counts are 0: there are no interactions", place=table.column_place(position))

@@ -105,7 +105,7 @@ def rating_batches(
     ------
     InvalidInputError
         If the file is malformed, or a rating is no finite number, or not on the scale; the message names the place. If
-        its columns show that it holds takes, and nobody said which one has ratings.
+        its columns show that it holds interactions, and nobody said which one has ratings.
     """
     o = options
     wanted = {"user": o.user, "item": o.item, "rating": o.rating}
@@ -142,13 +142,13 @@ def rating_batches(
 
 
 def _refuse_interactions(table: Table) -> None:
-    """Refuse a table whose columns show what users took, and not how they liked it."""
+    """Refuse a table whose columns show what users interacted with, and not how they liked it."""
     why, _ = why_interactions(table.names, table.first_row)
     if why:
-        elsewhere = "takes are learned from in memory: give the file itself to cofactor fit, or in Python"
+        elsewhere = "interactions are learned from in memory: give the file itself to cofactor fit, or in Python"
         named = "or, if one of the columns says how much users liked items, name it with "
         raise InvalidInputError(
-            f"holds takes and no ratings, since {why}",
+            f"holds interactions and no ratings, since {why}",
             advice=(
                 f"shards are of ratings, and {elsewhere} read_interactions(file) to a Recommender; {named}",
                 _RATING,

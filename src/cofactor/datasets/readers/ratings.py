@@ -122,10 +122,10 @@ def read_ratings(
     InputWarning
         If most ratings are 0, the next level is far away or rare, and neither `scale` nor `drop_rating` is given. If
         there are more than 20 distinct ratings, or more than 10 whole ones from 1 on, most of them near the lowest, as
-        of counts, without `scale` or `bins`: `read_interactions` reads counts. If a number of `bins` leaves some of them
-        empty. If ids differ in the blanks around them only. If the first column has no name and holds whole numbers, as
-        pandas writes its index, and others are known by their places alone: they are counted after it. If the header
-        calls the third column by a name that is not known, such as price, and `rating` is not given.
+        of counts, without `scale` or `bins`: `read_interactions` reads counts. If a number of `bins` leaves some of
+        them empty. If ids differ in the blanks around them only. If the first column has no name and holds whole
+        numbers, as pandas writes its index, and others are known by their places alone: they are counted after it. If
+        the header calls the third column by a name that is not known, such as price, and `rating` is not given.
 
     Examples
     --------
@@ -463,7 +463,7 @@ def _warn_of_guess(table: Table, position: int) -> None:
     name = "" if table.names is None else table.names[position]
     if name and not is_called(table.names, position, "rating") and not is_number(name):
         guess = f"{table.file}: column {name!r} is read as ratings, by its place; "
-        how = " says that it holds such; if it does not, the file says only what users took"
+        how = " says that it holds such; if it does not, the file says only what users interacted with"
         warnings.warn(InputWarning((guess, Argument("rating", name), how)), stacklevel=4)
 
 

@@ -255,8 +255,8 @@ class RatingDemo(Demo):
         finding.examples = {"best": best_row(trial).name, "known_user": known, "new_user": new, "chances": sure}
         report.heading(f"{number}  Ten recommendations for user {known.user}")
         report.say(
-            "Ranked by how likely they are to take a film next, times how likely they are to like it then, which is to "
-            "give it a rating in the upper quarter of the scale. On the right are ratings that they gave, which the "
+            "Ranked by how likely they are to watch a film next, times how likely they are to like it then, which is "
+            "to give it a rating in the upper quarter of the scale. On the right are ratings that they gave, which the "
             "model has not seen."
         )
         report.say(f"They gave {known.n_ratings} ratings, and like {_titles(known.liked)}.\n")
@@ -379,8 +379,8 @@ class RatingDemo(Demo):
         ]
         heads = ["chance of a good rating", "test ratings", "predicted", "came true"]
         ranked = paragraph(
-            "Ranked by how likely the user is to take a film next, P(interact), times how likely they are to like it then, "
-            "P(like): to give it a rating in the upper quarter of the scale."
+            "Ranked by how likely the user is to watch a film next, P(interact), times how likely they are to like it "
+            "then, P(like): to give it a rating in the upper quarter of the scale."
         )
         return [
             section(f"Ten recommendations for user {known.user}", ranked, of_known),
@@ -459,7 +459,7 @@ def fitted_recommender(data: Any, rows: Any, extent: Extent, report: Reporter) -
         Shows that the fit begins.
     """
     with report.steps(1):
-        report.step("fitting Recommender, which says who takes what, and likes it")
+        report.step("fitting Recommender, which says who interacts with what, and likes it")
         return Recommender(random_state=extent.seed).fit(data.X[rows], data.y[rows])
 
 
@@ -524,8 +524,8 @@ def _advise(
     chances = np.column_stack([found.p_interact[0, : len(chosen)], found.p_like[0, : len(chosen)]])
     reasons = [[title(one) for one in some] for some in _liked_reasons(model, user, chosen)]
     rows = [
-        Recommended(title(item), float(take), float(like), float(rating), hidden.get(item), why)
-        for item, (take, like), rating, why in zip(chosen, chances, predicted, reasons, strict=True)
+        Recommended(title(item), float(interact), float(like), float(rating), hidden.get(item), why)
+        for item, (interact, like), rating, why in zip(chosen, chances, predicted, reasons, strict=True)
     ]
     return Advice(user, len(ratings), liked, rows, milliseconds)
 
@@ -550,10 +550,10 @@ def _show(advice: Advice, report: Reporter, n: int = 10) -> None:
     held = any(one.held_out_rating is not None for one in shown)
     rows = []
     for rank, one in enumerate(shown, 1):
-        title, take, like, _ = one.cells()
+        title, interact, like, _ = one.cells()
         why = f"\nbecause you liked {one.because[0]}" if one.because else ""
         rated = ["" if one.held_out_rating is None else f"{one.held_out_rating:g}"] if held else []
-        rows.append([str(rank), title + why, take, like, *rated])
+        rows.append([str(rank), title + why, interact, like, *rated])
     heads = ["", "title", "P(interact)", "P(like)"]
     report.table([*heads, "rated"] if held else heads, rows)
 
@@ -592,13 +592,13 @@ def _with_alpha(trial: Trial, name: str, alpha: float, **params: Any) -> RatingM
 def _draw_list(advice: Advice, place: Path) -> Picture:
     """Draw what is recommended to a user, with both probabilities."""
     names = [one.title for one in advice.recommended]
-    interactions, likes = zip(*((one.p_interact, one.p_like) for one in advice.recommended), strict=True)
-    picture = plot_recommendations(names, interactions, likes, title=f"User {advice.user}, recommended by Recommender")
+    p_interact, p_like = zip(*((one.p_interact, one.p_like) for one in advice.recommended), strict=True)
+    picture = plot_recommendations(names, p_interact, p_like, title=f"User {advice.user}, recommended by Recommender")
     save_figure(picture, place / "recommendations.png")
     return Picture(
         "recommendations.png",
-        f"Ten recommendations for user {advice.user}: how likely they are to take each film next, and to like it then. "
-        "Films are ranked by the product of both.",
+        f"Ten recommendations for user {advice.user}: how likely they are to watch each film next, and to like it "
+        "then. Films are ranked by the product of both.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Who takes what: implicit-feedback models, learned from clicks, plays and purchases, or from which items were rated.
+"""Implicit-feedback models: who interacts with what, learned from clicks, plays, purchases, or which items were rated.
 
 `MODELS` is the registry: a new model is one file, its import here, and its name in `MODELS` and `__all__`.
 """

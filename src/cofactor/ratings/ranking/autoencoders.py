@@ -40,7 +40,7 @@ def closed_form(
 
     Parameters
     ----------
-    takes : Ratings
+    interactions : Ratings
     values : ndarray of shape (n_ratings,)
         What each interaction says: the entries of X.
     solver : {"primal", "dual", "low-rank"}

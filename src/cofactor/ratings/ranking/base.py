@@ -1,4 +1,4 @@
-"""The contract of every implicit-feedback model: who takes what, learned from interactions alone."""
+"""The contract of every implicit-feedback model: who interacts with what, learned from interactions alone."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ POPULARITY_WEIGHT = number(low=0, high=1e6, also=["auto"])
 
 @fill_docs
 class ImplicitModel(InteractionModel):
-    """A model of who takes what: clicks, plays, purchases, or ratings whatever they say.
+    """A model of who interacts with what: clicks, plays, purchases, or ratings whatever they say.
 
     Subclasses say how to learn (`_fit`), and what scores users have (`_score_range`).
 
@@ -67,14 +67,14 @@ class ImplicitModel(InteractionModel):
     ratings_ : Ratings or None
         The interactions, on the scale 0, 1 and with counts as weights; None if the model was saved without.
     popularity_ : ndarray of shape (n_items,)
-        Share of the users who took each item, by which items are ranked for users who took none. An interaction of a weight w
-        below 1 counts as w, or of the largest weight where all are.
+        Share of the users who interacted with each item, by which items are ranked for users without interactions. An
+        interaction of a weight w below 1 counts as w, or of the largest weight where all are.
     n_trained_ : int
         Number of the users of training, of which these are shares.
     kind_weights_ : dict of str to float
         What an event of each kind counts, that of the target 1; empty where there were no kinds.
     counted_ : bool
-        Whether takes of training had counts or weights; if not, counts of new users say nothing.
+        Whether interactions of training had counts or weights; if not, counts of new users say nothing.
     updates_ : Updates or None
         What `update` took in since the last fit; None for a model that comes from a fold-in.
     refit_due_ : bool
@@ -94,8 +94,8 @@ class ImplicitModel(InteractionModel):
     counted_: bool = learned(check=check_flag)
     kind_weights_: dict[str, float] = learned()
 
-    #: What popularity adds to scores, in units of `level_`, the mean score of what is taken: see the parameter, which
-    #: models have that have no bias for each item.
+    #: What popularity adds to scores, in units of `level_`, the mean score of users' own items: see the parameter,
+    #: which models have that have no bias for each item.
     popularity_weight: float | str = 0.0
     popularity_weight_: float = learned(saved=False, default=0.0)
     level_: float = learned(saved=False, default=1.0)
@@ -116,31 +116,31 @@ class ImplicitModel(InteractionModel):
 
     @abstractmethod
     def _fit(self, given: FitInput) -> None:
-        """Learn from checked takes; set nothing but what is learned."""
+        """Learn from checked interactions; set nothing but what is learned."""
 
     @abstractmethod
     def _score_range(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
-        """Return the scores of the items from `first` to `last` - 1 for users, given by index, who took something."""
+        """Return the scores of the items from `first` to `last` - 1 for users by index, who have interactions."""
 
     def _fold_in(self, given: FitInput) -> None:
-        """Replace what belongs to users by what the given users' takes say; nothing, where all is about items."""
+        """Replace what belongs to users by what interactions of those given say; nothing, where all is about items."""
 
     def _refit(self, given: FitInput, before: Self) -> None:
         """Learn from all interactions, after some came in; what was chosen in the fit stays, `before` has it."""
         self._fit(given)
 
     def _tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
-        """Return parameters chosen by interactions that are held out, if any, and `_log_interactions` after a fit without these."""
+        """Return parameters chosen by held-out interactions, if any, and `_log_interactions` of a fit without them."""
         inner = clone(self)._learn(FitInput(held_out.train))
         return {}, inner._all_log_interactions(held_out.users)
 
     @property
     def _asks_what_is_next(self) -> bool:
-        """Whether the model is about what users take next, so that it is the latest interactions which are to be held out."""
+        """Whether the model is about what comes next, so that the latest interactions are to be held out."""
         return False
 
     def _log_interactions(self, scores: NDArray[Any]) -> NDArray[np.float32]:
-        """Return what is linear in the logarithm of the odds that an item is taken, given scores."""
+        """Return what is linear in the logarithm of the odds of an interaction, given scores of items."""
         return soft_log(scores, self._floor, self.level_)
 
     def _fit_bytes(self, interactions: Ratings) -> int:
@@ -186,7 +186,7 @@ class ImplicitModel(InteractionModel):
         return self._learn(FitInput(interactions))
 
     def _learn(self, given: FitInput, listener: Callback | None = None) -> Self:
-        """Learn from checked takes, wholly or not at all."""
+        """Learn from checked interactions, wholly or not at all."""
         with committed(self) as fitted, self._monitor(listener) as monitor:
             fitted._set_interactions(given.ratings, Updates(given.ratings.n_ratings))
             fitted.kind_weights_ = dict(given.ratings.kind_weights or {})
@@ -198,7 +198,7 @@ class ImplicitModel(InteractionModel):
         return Monitor(listener, bool(getattr(self, "verbose", 0)), type(self).__name__)
 
     def _set_interactions(self, interactions: Ratings, updates: Updates | None) -> None:
-        """Set what takes say before anything is learned."""
+        """Set what interactions say before anything is learned."""
         refuse_too_large(self, self._fit_bytes(interactions), interactions.n_ratings)
         self.users_, self.items_, self.scale_ = interactions.users, interactions.items, INTERACTED
         self.ratings_, self.updates_ = interactions, updates
@@ -211,9 +211,9 @@ class ImplicitModel(InteractionModel):
     # ---------------------------------------------------------------- scores
 
     def decision_function(self, X: Pairs) -> NDArray[Any]:
-        """Return real-valued scores of pairs; for one user, a higher score means an item more likely to be taken.
+        """Return real-valued scores of pairs; for one user, a higher score means that an interaction is more likely.
 
-        A user who took nothing, or is not known, has the popularity of items as scores; an item that was not in
+        A user who has no interactions, or is not known, has the popularity of items as scores; an item that was not in
         training has -inf.
 
         Parameters
@@ -247,9 +247,9 @@ class ImplicitModel(InteractionModel):
         return max(1, INTERACTIONS_PER_BLOCK // max(len(self.items_), 1))
 
     def _all_scores(self, users: NDArray[Any], first: int, last: int, dtype: DTypeLike = np.float64) -> NDArray[Any]:
-        """Return scores of some items for users by index, -1 for an unknown one; popularity for whom took nothing.
+        """Return scores of some items for users by index, -1 for an unknown one.
 
-        In single precision popularity breaks no ties.
+        Those of users without interactions are popularity. In single precision popularity breaks no ties.
         """
         interactions = self._require_ratings(())
         warm = (users >= 0) & (interactions.user_counts[users] > 0)
@@ -314,7 +314,7 @@ class ImplicitModel(InteractionModel):
         return table if last - first == len(items) else table[:, items - first]
 
     def _log_block(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        """Return what is linear in the logarithm of the odds that items are taken."""
+        """Return what is linear in the logarithm of the odds of interactions with items."""
         return self._log_interactions(self._block(users, items))
 
     def _support(self, otherwise: tuple[str | Argument, ...] = ()) -> tuple[NDArray[np.float64], int]:
@@ -332,7 +332,7 @@ class ImplicitModel(InteractionModel):
         rules: Rules | None = None,
         new_items: SideFeatures | None = None,
     ) -> Recommendations:
-        """Recommend the items that users most likely take next.
+        """Recommend the items that users most likely interact with next.
 
         Parameters
         ----------
@@ -341,7 +341,7 @@ class ImplicitModel(InteractionModel):
         n : int, default=10
             Number of items for each user. It may exceed the number of items left for a user.
         exclude_seen : bool, default=True
-            Leave out the items that a user took in training.
+            Leave out the items that a user interacted with in training.
         exclude : iterable of item ids, or mapping of user ids to such, optional
             Items to leave out: for all, or for each user.
         candidates : array-like or iterable, optional
@@ -396,9 +396,9 @@ class ImplicitModel(InteractionModel):
         Parameters
         ----------
         {interactions}
-            Items that were not in training say nothing and are left out; a user who took no others is recommended what
+            Items that were not in training say nothing and are left out; a user who has no others is recommended what
             is popular. Where no item at all is known, ids are likely to be wrong, and an error says so. To a model that
-            was fitted without counts (`counted_`) counts say nothing: each item is taken once, as in its fit.
+            was fitted without counts (`counted_`) counts say nothing: each item counts once, as in its fit.
         {time}
         {interaction_weight}
         {kind}
@@ -433,8 +433,8 @@ class ImplicitModel(InteractionModel):
         """Take new interactions, and with them new users and items, into the model, as after another day.
 
         Counts of a pair that was there before add up. What was chosen in the fit, such as the weight of a penalty,
-        stays. Models in closed form are then what a fit to all interactions with these choices would give, to the bit; those
-        with factors go on from where they stood.
+        stays. Models in closed form are then what a fit to all interactions with these choices would give, to the bit;
+        those with factors go on from where they stood.
 
         Parameters
         ----------
@@ -497,5 +497,5 @@ def new_interactions(
 def strengths_of(
     model: ImplicitModel, interactions: Ratings, entries: NDArray[np.int64] | slice = slice(None)
 ) -> NDArray[np.float32]:
-    """Return how much each interaction, or each of some takes, says to a model."""
+    """Return how much each interaction, or each of some, says to a model."""
     return strengths(interactions, model.counts, entries).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Bayesian personalized ranking: what was taken above what was not."""
+"""Bayesian personalized ranking: items that a user interacted with above all others."""
 
 from __future__ import annotations
 
@@ -26,31 +26,32 @@ _FIRST, _STEP = 0.03, 2.0
 
 
 class BPR(ImplicitFactorModel):
-    r"""Factors by which what a user took stands above what they did not.
+    r"""Factors by which the items that a user interacted with stand above all others.
 
     .. math::
 
         J = -\sum_{(u,j) \in \Omega} w_{uj}\, E_k \log \sigma(y_{uj} - y_{uk})
         + \tfrac{\alpha}{2} (\ldots), \qquad y_{uj} = U_u \cdot V_j + b_j, \qquad x_{uj} = y_{uj} + \log m_j
 
-    over items k that the user did not take, drawn at random in proportion to :math:`m_k`, the number of users who took
-    them; each step of stochastic gradients shrinks the rows it moves by :math:`\alpha`. Where J is least without the
-    penalty, a user takes j rather than k with the odds :math:`e^{x_{uj} - x_{uk}}`, for :math:`e^{y_{uj}}` is how much
-    more j is taken than drawn. So the penalty draws scores x to popularity, and items are told from those that are hard
-    to tell them from. Steps are taken one after the other, so that the result depends on nothing but the seed.
+    over items k without an interaction of the user, drawn at random in proportion to :math:`m_k`, the number of users
+    who interacted with them; each step of stochastic gradients shrinks the rows it moves by :math:`\alpha`. Where J is
+    least without the penalty, a user interacts with j rather than k with the odds :math:`e^{x_{uj} - x_{uk}}`, for
+    :math:`e^{y_{uj}}` is how much more often the user interacts with j than j is drawn. So the penalty draws scores x
+    to popularity, and items are told from those that are hard to tell them from. Steps are taken one after the other,
+    so that the result depends on nothing but the seed.
 
     Parameters
     ----------
     n_factors : int, default=64
         Number d of factors.
     alpha : float or "auto", default="auto"
-        Weight of the penalty, at least 0 and at most 1. "auto" holds out a tenth of the interactions of each user, and halves
-        or doubles alpha from .03 on while these come to stand higher in lists, by the mean of 1 / log2(1 + rank), after
-        half as many steps of twice the length.
+        Weight of the penalty, at least 0 and at most 1. "auto" holds out a tenth of the interactions of each user, and
+        halves or doubles alpha from .03 on while these come to stand higher in lists, by the mean of
+        1 / log2(1 + rank), after half as many steps of twice the length.
     learning_rate : float, default=0.1
         Length of the first steps; it falls linearly to a tenth of that.
     max_iter : int, default=80
-        Number of passes: as many steps as there are takes.
+        Number of passes: as many steps as there are interactions.
     {counts}
     {random_state}
         It is the seed of the start, of all steps, and of what is held out.
@@ -62,7 +63,7 @@ class BPR(ImplicitFactorModel):
     U_, V_ : ndarray of shape (n_users, d) and (n_items, d), float32
         Factors.
     item_bias_ : ndarray of shape (n_items,), float32
-        :math:`b_j + \log m_j`, of :math:`m_j = .5` where nobody took an item.
+        :math:`b_j + \log m_j`, of :math:`m_j = .5` where nobody interacted with an item.
     alpha_ : float
         That of the fit.
     n_iter_ : int
@@ -72,11 +73,11 @@ class BPR(ImplicitFactorModel):
 
     Notes
     -----
-    nDCG@10 of what was taken (80/20 of each user, all unseen items ranked, one split; the last four chose nothing),
-    with the same number of items drawn evenly, biases that are penalized, and alpha = .01, and as it is but for 16
-    factors and steps of .05 at first. The defaults, 64 and .1, were chosen on a validation part of four of these; on
-    the split of `benchmarks/shops.py` nDCG@10 is .439 for .438 on ML-100K, .340 for .323 on latest-small, .385 for .341
-    on Steam, .081 for .056 on Flixster, and .099 for .078 on Douban.
+    nDCG@10 of held-out interactions (80/20 of each user, all unseen items ranked, one split; the last four chose
+    nothing), with the same number of items drawn evenly, biases that are penalized, and alpha = .01, and as it is but
+    for 16 factors and steps of .05 at first. The defaults, 64 and .1, were chosen on a validation part of four of
+    these; on the split of `benchmarks/shops.py` nDCG@10 is .439 for .438 on ML-100K, .340 for .323 on latest-small,
+    .385 for .341 on Steam, .081 for .056 on Flixster, and .099 for .078 on Douban.
 
     ============  ==========  ======  ======  =====
     set           Popularity  evenly  "auto"  alpha
@@ -140,7 +141,7 @@ class BPR(ImplicitFactorModel):
 
     @property
     def _log_counts(self) -> NDArray[np.float32]:
-        """The logarithm of how many took each item in training, of .5 where nobody did."""
+        """The logarithm of how many users interacted with each item in training, of .5 where nobody did."""
         return np.asarray(np.log(np.maximum(self._support()[0], 0.5)), dtype=np.float32)
 
     def _solve(self, given: FitInput, U: NDArray[Any], V: NDArray[Any], c: NDArray[Any], max_iter: int) -> None:

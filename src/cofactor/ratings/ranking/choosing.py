@@ -44,9 +44,9 @@ class Offer:
     timed_users : callable
         Returns what `probabilities` takes for users by index, given a time, or None.
     utilities : callable
-        Returns c · ℓ of all items for users by index, given what they took.
+        Returns c · ℓ of all items for users by index, given the items that they have seen.
     probabilities : callable
-        Returns the probabilities of the levels of pairs once the items are taken.
+        Returns the probabilities of the levels of pairs, given an interaction.
     """
 
     catalog: Catalog
@@ -253,7 +253,7 @@ def liked_from(scale: NDArray[np.float64], at_least: float | None) -> NDArray[np
 
 
 def seen_by(ratings: Ratings, users: NDArray[Any], n_items: int) -> NDArray[np.bool_]:
-    """Return which items users, given by index, took."""
+    """Return which items users, given by index, interacted with."""
     indptr, items, _ = ratings.rows(users)
     seen = np.zeros((len(users), n_items), dtype=np.bool_)
     seen[np.repeat(np.arange(len(users)), np.diff(indptr)), items] = True

@@ -1,4 +1,4 @@
-"""Items which nobody took yet, known by their features: how likely users are to take them, beside all others."""
+"""Items without interactions, known by their features: how likely users interact with them, beside all others."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _PENALTIES = 10.0 ** np.arange(-5, 2)
 
 @dataclass(frozen=True, eq=False)
 class ColdItems:
-    r"""What features say of utilities, the logarithms of how likely items are taken.
+    r"""What features say of utilities, the logarithms of how likely users interact with items.
 
     For each user a ridge regression of the utilities z of known items on their features F gives those of new ones,
 
     .. math:: \hat z = \bar z + f^\top (F^\top F + \lambda I)^{-1} F^\top (z - \bar z) + s
 
-    with λ chosen by leave-one-out error over users, and s such that known items, predicted so, would be taken as often
-    in sum as they are: a regression of logarithms alone would give a typical share, not a mean one.
+    with λ chosen by leave-one-out error over users, and s such that known items, predicted so, would have as many
+    interactions in sum as they have: a regression of logarithms alone would give a typical share, not a mean one.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class ColdItems:
         return cls(coding, F.astype(np.float32), projection.astype(np.float32), described)
 
     def utilities(self, known: NDArray[np.float32], seen: NDArray[np.bool_], new: NDArray[Any]) -> NDArray[np.float32]:
-        """Return the utilities of new items for users, given those of known items, what was taken, and new features."""
+        """Return the utilities of new items for users, given those of known items, the items seen, and new features."""
         means = np.compress(self.described, known, axis=1).mean(axis=1, keepdims=True)
         slopes = products_of_rows(known - means, self.projection)
         fitted = means + products_of_rows(slopes, self.features)

@@ -1,4 +1,4 @@
-"""Interactions: what users took at all, read as `Ratings` of one level, from whatever holds them."""
+"""Interactions: which items users interacted with, read as `Ratings` of one level, from whatever holds them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ __all__ = [
     *("strengths", "warn_of_a_robot", "warn_of_all_again"),
 ]
 
-#: The scale of interactions: an item is taken, level 2, or not, level 1; only interactions are stored.
+#: The scale of interactions: level 2 for an item with one, level 1 for an item without; only interactions are stored.
 INTERACTED = np.array([0.0, 1.0])
 INTERACTED.setflags(write=False)
 
@@ -67,18 +67,18 @@ def as_interactions(
     target: str | None = None,
     kind_weights: Mapping[str, float] | None = None,
 ) -> Ratings:
-    """Return takes as `Ratings` on the scale 0, 1 with all levels 2, counts as weights.
+    """Return interactions as `Ratings` on the scale 0, 1 with all levels 2, counts as weights.
 
     Parameters
     ----------
     X : array of shape (n, 2), list of pairs, frame, scipy sparse matrix, `Ratings`, or a data set with X and y
-        User id and item id of each interaction; a third column holds times. A pair may come several times: its counts add up,
-        and its time is the latest. A frame may have a column of counts (count, plays, clicks, ...), and one of times;
-        a column of ratings says nothing but that the item was taken. Entries of a sparse matrix are counts. Any rated
-        item of a `Ratings`, of a data set, or of a frame with a column of ratings counts as taken once, however often
-        it was rated.
+        User id and item id of each interaction; a third column holds times. A pair may come several times: its counts
+        add up, and its time is the latest. A frame may have a column of counts (count, plays, clicks, ...), and one of
+        times; a column of ratings says nothing but that there was an interaction. Entries of a sparse matrix are
+        counts. Any rated item of a `Ratings`, of a data set, or of a frame with a column of ratings counts as one
+        interaction, however often it was rated.
     y : array-like of shape (n,), optional
-        How often each pair was taken, where X does not hold it; 0 is no interaction, but user and item are known then.
+        How often each pair occurred, where X does not hold it; 0 is no interaction, but user and item are known then.
     times : array-like of shape (n,), optional
         When, as in `Ratings.from_pairs`.
     sample_weight : array-like of shape (n,), or sparse matrix of the shape of X, optional
@@ -103,8 +103,8 @@ def as_interactions(
 
     Examples
     --------
-    >>> takes = as_interactions([("ann", "Up"), ("bob", "Up"), ("ann", "Up")], [2, 1, 5])
-    >>> takes.shape, takes.values.tolist(), takes.weights.tolist()
+    >>> interactions = as_interactions([("ann", "Up"), ("bob", "Up"), ("ann", "Up")], [2, 1, 5])
+    >>> interactions.shape, interactions.values.tolist(), interactions.weights.tolist()
     ((2, 1), [1.0, 1.0], [7.0, 1.0])
     """
     if isinstance(X, Ratings):
@@ -189,11 +189,12 @@ def _weights_of_events(
 
 
 def joined_interactions(earlier: Ratings, later: Ratings) -> Ratings:
-    """Return the interactions of both: counts add up, and the time of a pair is its latest; times only where both have some.
+    """Return the interactions of both: counts add up, and a pair has its latest time; times only where both have some.
 
     Examples
     --------
-    >>> both = joined_interactions(as_interactions([("ann", "Up")]), as_interactions([("ann", "Up"), ("bob", "Heat")], [2, 1]))
+    >>> earlier, later = as_interactions([("ann", "Up")]), as_interactions([("ann", "Up"), ("bob", "Heat")], [2, 1])
+    >>> both = joined_interactions(earlier, later)
     >>> both.shape, both.weights.tolist()
     ((2, 2), [3.0, 1.0])
     """
@@ -236,16 +237,16 @@ def strengths(
 
     Parameters
     ----------
-    takes : Ratings
+    interactions : Ratings
     counts : {"log", "linear", "binary"}
         1 + ln(count), where counts are above 1; the count itself; or 1.
     entries : ndarray or slice, optional
-        Of which takes; by default of all.
+        Of which interactions; by default of all.
 
     Examples
     --------
-    >>> takes = as_interactions([("ann", "Up"), ("bob", "Up")], [10, 1])
-    >>> strengths(takes, "log").round(2).tolist(), strengths(takes, "binary").tolist()
+    >>> interactions = as_interactions([("ann", "Up"), ("bob", "Up")], [10, 1])
+    >>> strengths(interactions, "log").round(2).tolist(), strengths(interactions, "binary").tolist()
     ([3.3, 1.0], [1.0, 1.0])
     """
     weights = (np.broadcast_to(1.0, interactions.n_ratings) if interactions.weights is None else interactions.weights)[
@@ -268,7 +269,8 @@ def warn_of_a_robot(interactions: Ratings) -> None:
     if len(sums) >= _SEVERAL and 2 * sums[most] > whole:
         who, share = interactions.users.ids[most], sums[most] / whole
         warn_of(
-            f"user {who} has {share:.0%} of all interactions, and other lists follow them; leave it out if it is a robot"
+            f"user {who} has {share:.0%} of all interactions, and other lists follow them; "
+            "leave it out if it is a robot"
         )
 
 
@@ -296,7 +298,7 @@ def _of_ratings(X: Ratings, y: Any, times: Any, sample_weight: Any, items: IdMap
 
 
 def _of_sparse(X: Any) -> Ratings:
-    """Return the entries of a sparse matrix as takes, in its own order by rows: nothing is sorted without need."""
+    """Return the entries of a sparse matrix as interactions, in its order by rows: nothing is sorted without need."""
     check_sparse(X, "X")
     found = X if X.format in ("csr", "csc", "coo") else sparse.coo_array(X)
     n_entries, ones = len(found.data), bool((found.data == 1).all())
@@ -322,7 +324,7 @@ def _of_sparse(X: Any) -> Ratings:
 
 
 def _nobody() -> InvalidInputError:
-    return InvalidInputError("all counts are 0: nobody took anything", argument="y")
+    return InvalidInputError("all counts are 0: there are no interactions", argument="y")
 
 
 def _added_up(
@@ -333,7 +335,7 @@ def _added_up(
     counts: NDArray[np.float64],
     seconds: NDArray[np.float64] | None,
 ) -> Ratings:
-    """Return takes, each pair once."""
+    """Return interactions, each pair once."""
     pairs = rows.astype(np.int64) * len(items) + columns
     interactions = Ratings.from_entries(users, items, rows, columns, np.ones(len(rows)), INTERACTED, "last", seconds)
     if len(pairs) == interactions.n_ratings and (counts == 1).all():
@@ -351,7 +353,7 @@ def _counts(y: Any, n: int, *, named: bool = False, matrix: bool = False) -> NDA
         raise InvalidInputError(
             f"y holds {counted(negative.size, 'negative count')}, the first of them in row {negative[0]}",
             argument="y",
-            advice="leave out what was not taken; of likes and dislikes, or ratings, a rating model learns",
+            advice="leave out pairs without an interaction; of likes and dislikes, or ratings, a rating model learns",
         )
     if values.max(initial=0.0) > LARGEST:
         raise InvalidInputError(
@@ -375,7 +377,7 @@ def _ratings_for_counts(values: NDArray[np.float64], matrix: bool) -> InvalidInp
     return InvalidInputError(
         f"{where} counts, and these look like ratings: {found}",
         argument="X" if matrix else "y",
-        advice=(f"{once}, so that each rated item counts as taken once; if they are counts, ", *pass_counts),
+        advice=(f"{once}, so that each rated item counts as one interaction; if they are counts, ", *pass_counts),
     )
 
 

@@ -38,7 +38,7 @@ _RANKS = (64, 128, 256, 512)
 #: Rows of a matrix that is inverted in no time; as many items tell which alpha is best.
 _FAST = 1500
 
-_LEAST = 0.1  # what the oldest takes say, with `recency`
+_LEAST = 0.1  # what the oldest interactions say, with `recency`
 
 
 class EASE(ImplicitLinearModel):
@@ -48,7 +48,7 @@ class EASE(ImplicitLinearModel):
 
         J(W) = \|X - X W\|_F^2 + \alpha \|W\|_F^2, \quad \operatorname{diag} W = 0
 
-    with X = 1 where a user took an item, or more for large `counts`, and 0 elsewhere. With
+    with X = 1 where a user interacted with an item, or more for large `counts`, and 0 elsewhere. With
     :math:`P = (X^T X + \alpha I)^{-1}` the minimiser is :math:`W_{ij} = -P_{ij} / P_{jj}` off the diagonal. Where there
     are fewer users than items, :math:`K = (X X^T + \alpha I)^{-1}` gives the same scores, since
     :math:`\alpha P = I - X^T K X`; and where there are many of both, the leading singular vectors of X do nearly.
@@ -56,9 +56,9 @@ class EASE(ImplicitLinearModel):
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Weight of the penalty, above 0. "auto" holds out a tenth of the interactions of each user and doubles or halves alpha
-        from 400 on while these come to stand higher in lists, by the mean of 1 / log2(1 + rank): see the notes. Before
-        an inverse of more than 1,500 rows it looks at the 1,500 items that most took.
+        Weight of the penalty, above 0. "auto" holds out a tenth of the interactions of each user and doubles or halves
+        alpha from 400 on while these come to stand higher in lists, by the mean of 1 / log2(1 + rank): see the notes.
+        Before an inverse of more than 1,500 rows it looks at the 1,500 most popular items.
     solver : {"auto", "primal", "dual", "low-rank"}, default="auto"
         Inverse over items, over users, or `n_factors` singular vectors. "auto" takes an inverse where one of both is at
         most 10,000, that over users where items are more than twice as many, and else the vectors.
@@ -66,11 +66,11 @@ class EASE(ImplicitLinearModel):
         Number of singular vectors, for "low-rank". "auto" doubles it from 64 to 512 while what is held out comes to
         stand higher in lists. See the notes.
     recency : float, optional
-        Number of interactions after which an interaction says less by the factor e, at least .1, the newest saying 1; needs times.
-        Only what is known of users is weighed, not what is learned of items. It is for what comes next: what is held
-        out for "auto", and in a `Recommender`, is then the latest fifth of each user, not a random one. nDCG@10 of what
-        was liked in the last fifth of each user of MovieLens 100K was .178, and .209 with ``recency=10``; of a
-        `Recommender` .204, and .229 with ``[EASE(recency=10), LogisticMF()]``.
+        Number of interactions after which an interaction says less by the factor e, at least .1, the newest saying 1;
+        needs times. Only what is known of users is weighed, not what is learned of items. It is for what comes next:
+        what is held out for "auto", and in a `Recommender`, is then the latest fifth of each user, not a random one.
+        nDCG@10 of what was liked in the last fifth of each user of MovieLens 100K was .178, and .209 with
+        ``recency=10``; of a `Recommender` .204, and .229 with ``[EASE(recency=10), LogisticMF()]``.
     {popularity_weight}
     {counts}
     {random_state}
@@ -92,9 +92,9 @@ class EASE(ImplicitLinearModel):
 
     Notes
     -----
-    nDCG@10 of what was taken (80/20 of each user, all unseen items ranked, one split), with the alpha that "auto" chose
-    by places in lists, by the likelihood of a conditional logit before, and with the best of 25 to 1,600; the last two
-    chose nothing:
+    nDCG@10 of held-out interactions (80/20 of each user, all unseen items ranked, one split), with the alpha that
+    "auto" chose by places in lists, by the likelihood of a conditional logit before, and with the best of 25 to 1,600;
+    the last two chose nothing:
 
     ============  ====  ==========  ====
     set           auto  likelihood  best

@@ -24,7 +24,7 @@ __all__ = ["ImplicitFactorModel", "own_interactions"]
 
 
 def own_interactions(model: ImplicitModel, user: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return what a user took, by index, and how much each interaction says."""
+    """Return the items of a user, by index, and how much each interaction says."""
     interactions = model._require_ratings(())
     own = slice(interactions.indptr[user], interactions.indptr[user + 1])
     return interactions.indices[own], strengths_of(model, interactions, own).astype(np.float64)

@@ -36,7 +36,7 @@ _MOST = 8 * _CELLS  # that are looked at for 1,000 users
 #: Of what is held out at random: so little that what is learned from the others is what all say.
 _SHARE = 0.1
 
-_RANKED = 256  # takes whose ranks are counted at a time
+_RANKED = 256  # interactions whose ranks are counted at a time
 
 _LATEST = 0.2  # of what is held out as the latest
 
@@ -61,7 +61,7 @@ class HeldOut:
     users : ndarray of int
         Indices of the users looked at.
     seen : ndarray of shape (len(users), n_items), bool
-        What they took in `train`.
+        What they interacted with in `train`.
     chosen : tuple of two ndarray
         What was held out: places of users among `users`, and items.
     latest : bool
@@ -78,9 +78,9 @@ class HeldOut:
     def of(cls, interactions: Ratings, seed: int, latest: bool = False, share: float = _SHARE) -> Self:
         """Hold out a part of the interactions of users with two or more, or of as many such users as will do.
 
-        A tenth of a user's interactions is rounded up or down by chance, so that most users with few interactions lose none, and are
-        not looked at then. Of the latest, which needs times, it is a fifth, and one at least; ties of time are broken
-        at random. Of interactions with weights below 1 so much fewer are held out.
+        A tenth of a user's interactions is rounded up or down by chance, so that most users with few interactions lose
+        none, and are not looked at then. Of the latest, which needs times, it is a fifth, and one at least; ties of
+        time are broken at random. Of interactions with weights below 1 so much fewer are held out.
         """
         generator = np.random.default_rng(seed)
         counts, m = interactions.user_counts, len(interactions.items)
@@ -121,7 +121,7 @@ class HeldOut:
         return cls(train, users, seen, out_of, latest)
 
     def of_most_popular(self, n: int) -> Self:
-        """Return what this says of the n items that most took."""
+        """Return what this says of the n most popular items."""
         whole = self.train
         items = np.sort(np.argsort(-whole.item_counts, kind="stable")[:n])
         place = np.full(len(whole.items), -1, dtype=np.int32)
@@ -137,12 +137,12 @@ class HeldOut:
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """How many each user looked at took in `train`."""
+        """How many interactions each user looked at has in `train`."""
         return self.train.user_counts[self.users].astype(np.int64)
 
     @property
     def usual(self) -> float:
-        """The geometric mean of how many the users looked at took, 1 without any."""
+        """The geometric mean of how many interactions the users looked at have, 1 without any."""
         return float(np.exp(np.log(self.counts).mean())) if len(self.counts) else 1.0
 
     def problem(
@@ -153,12 +153,12 @@ class HeldOut:
         rows, columns = self._can_come
         of_these = rows % step == 0
         chosen = rows[of_these] // step, columns[of_these]
-        activity, taken = self.counts[::step] / self.usual, self.seen[::step] | ~self._known
-        return ChoiceProblem([one[::step] for one in features], taken, chosen, activity, precisions)
+        activity, seen = self.counts[::step] / self.usual, self.seen[::step] | ~self._known
+        return ChoiceProblem([one[::step] for one in features], seen, chosen, activity, precisions)
 
     @cached_property
     def _known(self) -> NDArray[np.bool_]:
-        """Which items somebody took in `train`: of others no model knows anything, and none is recommended."""
+        """Which items have interactions in `train`: of others no model knows anything, and none is recommended."""
         known = self.train.item_counts > 0
         return known if known[self.chosen[1]].any() else np.ones_like(known)
 
@@ -170,7 +170,7 @@ class HeldOut:
         return rows[known], columns[known]
 
     def gains(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Return 1 / log2(1 + rank) of each interaction that was held out, among all that its user had not taken."""
+        """Return 1 / log2(1 + rank) of each held-out interaction, among all items that its user had not seen."""
         rows, columns = self.chosen
         open_ = np.where(self.seen | np.isnan(scores), -np.inf, scores)
         ranks = np.empty(len(rows))
@@ -194,7 +194,7 @@ class HeldOut:
     def prior_weight(self, table: NDArray[np.float32], prior: NDArray[np.float64]) -> float:
         """Return how much of a prior is to be added to scores of all items: none where lists become hardly better.
 
-        If no user took two items, no model learns who takes what, and the prior outweighs all scores.
+        If no user has two items, no model learns who interacts with what, and the prior outweighs all scores.
         """
         if not len(self.users):
             return 0.0 if self.train.user_counts.max(initial=0) > 1 else _WEIGHTS[-1]
@@ -207,10 +207,10 @@ class HeldOut:
     def together(self, tables: Sequence[NDArray[np.float32]]) -> list[int]:
         """Return which features make the best lists together, the best alone first.
 
-        The next one joins while the gain of interactions rises by more than its standard error over users, or at all for one
-        that alone is about as good as the best, and all features count for the better: their likelihood rises by almost
-        any. What does not raise it is not tried again. The first, popularity, joins wherever it counts for the
-        better: users with few interactions need it, and hardly any of their interactions are held out.
+        The next one joins while the gain of interactions rises by more than its standard error over users, or at all
+        for one that alone is about as good as the best, and all features count for the better: their likelihood rises
+        by almost any. What does not raise it is not tried again. The first, popularity, joins wherever it counts for
+        the better: users with few interactions need it, and hardly any of their interactions are held out.
         """
         owner = self.chosen[0]
         alone = [self._at_head(table) for table in tables]
@@ -267,7 +267,7 @@ def _shares(weights: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def item_masses(interactions: Ratings) -> NDArray[np.float64]:
-    """Return how many took each item, with little weight as a part of one."""
+    """Return how many users interacted with each item, with little weight as a part of one."""
     if interactions.weights is None:
         return interactions.item_counts.astype(np.float64)
     return np.asarray(

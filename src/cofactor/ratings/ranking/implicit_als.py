@@ -1,4 +1,4 @@
-"""Implicit ALS: least squares over all cells, taken or not."""
+"""Implicit ALS: least squares over all cells, with an interaction or without."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ __all__ = ["ImplicitALS"]
 #: What "auto" begins with, and the steps of its search.
 _FEW, _FIRST, _STEP, _LEAST, _DOUBLINGS = 16, 0.1, 10**0.5, 1e-6, 2
 
-_MASS = 8.0  # of all cells, in "auto", as a multiple of that of what was taken: the best of 2 to 32, by little
+_MASS = 8.0  # of all cells, in "auto", as a multiple of that of interactions: the best of 2 to 32, by little
 
-_NOTHING = 1e-3  #: scores below it are no answer, where 1 is wanted of what was taken
+_NOTHING = 1e-3  #: scores below it are no answer, where 1 is wanted of an interaction
 
 
 class ImplicitALS(ImplicitFactorModel):
-    r"""Factors of users and items by least squares over all cells: what was taken draws to 1, all else a little to 0.
+    r"""Factors of users and items by least squares over all cells: interactions draw to 1, all else a little to 0.
 
     .. math::
 
         J(U, V) = \sum_{(u,j) \in \Omega} w_{uj} (1 - U_u \cdot V_j)^2 + \alpha_0 \sum_{u,j} (U_u \cdot V_j)^2
         + \alpha \Big(\sum_u (n_u + \alpha_0 m) \|U_u\|^2 + \sum_j (m_j + \alpha_0 n) \|V_j\|^2\Big)
 
-    with Ω what was taken, w = 1, or more for large `counts`, and :math:`n_u, m_j` their sums for a user and an item. It
-    is the model of Hu, Koren & Volinsky with the penalty that Rendle et al. found to matter: in proportion to how much
-    each row is told. It is minimised over users and over items in turn; J never rises.
+    with Ω the interactions, w = 1, or more for large `counts`, and :math:`n_u, m_j` their sums for a user and an item.
+    It is the model of Hu, Koren & Volinsky with the penalty that Rendle et al. found to matter: in proportion to how
+    much each row is told. It is minimised over users and over items in turn; J never rises.
 
     Parameters
     ----------
@@ -51,16 +51,17 @@ class ImplicitALS(ImplicitFactorModel):
         Number d of factors, never more than there are users or items: further ones add nothing to the products. "auto"
         doubles or halves it from 16 on, to 64 at most, while held-out interactions come to stand higher in lists.
     alpha : float or "auto", default="auto"
-        Weight of the penalty, above 0. "auto" holds out a tenth of the interactions of each user, and goes from .1 down or up
-        by factors of √10 while these come to stand higher in lists of 16 factors, by the mean of 1 / log2(1 + rank). It
-        is not the α of Hu et al. by which an interaction outweighs the rest, 1 to 40 there: that is 1 / `unobserved`. Where it
-        leaves nothing of the factors, the fit warns.
+        Weight of the penalty, above 0. "auto" holds out a tenth of the interactions of each user, and goes from .1 down
+        or up by factors of √10 while these come to stand higher in lists of 16 factors, by the mean of
+        1 / log2(1 + rank). It is not the α of Hu et al. by which an interaction outweighs the rest, 1 to 40 there: that
+        is 1 / `unobserved`. Where it leaves nothing of the factors, the fit warns.
     unobserved : float or "auto", default="auto"
-        Weight :math:`\alpha_0` of all cells: the smaller, the less it says that something was not taken. "auto" gives
-        all cells together 8 times the weight of what was taken, at most 1 each.
+        Weight :math:`\alpha_0` of all cells: the smaller, the less it says that there was no interaction. "auto" gives
+        all cells together 8 times the weight of the interactions, at most 1 each.
     solver : {"exact", "cg"}, default="exact"
         Normal equations for each user and item, or three conjugate gradient steps from the last solution. With 64
-        factors on 5 million interactions a round of these took a fifth of the time, and after three rounds J was .1 % higher.
+        factors on 5 million interactions a round of these took a fifth of the time, and after three rounds J was .1 %
+        higher.
     max_iter : int, default=15
         Largest number of rounds.
     tol : float, default=1e-4
@@ -89,8 +90,8 @@ class ImplicitALS(ImplicitFactorModel):
 
     Notes
     -----
-    nDCG@10 of what was taken (80/20 of each user, all unseen items ranked, one split; the last four chose nothing). The
-    second model has the settings that are best on MovieLens 100K:
+    nDCG@10 of held-out interactions (80/20 of each user, all unseen items ranked, one split; the last four chose
+    nothing). The second model has the settings that are best on MovieLens 100K:
 
     ============  ==========  ================  ======  ===========
     set           Popularity  d = 16, .01, .4   "auto"  d and alpha
@@ -202,7 +203,7 @@ class ImplicitALS(ImplicitFactorModel):
         self.objective_, self.n_iter_ = result.objective, result.n_iter
         if self._says_nothing and (self.alpha_ <= _LEAST or not isinstance(self.alpha, str)):
             found = " is too large a penalty: all factors are nearly 0, and lists mean nothing; "
-            advice = "how much an interaction outweighs what was not taken is said by unobserved, or by counts"
+            advice = "how much an interaction outweighs unobserved cells is said by unobserved, or by counts"
             warnings.warn(InputWarning((Argument("alpha", self.alpha_), found + advice)), stacklevel=callers_level())
 
     @property

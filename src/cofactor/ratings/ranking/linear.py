@@ -1,4 +1,4 @@
-"""Exposure models whose scores are linear in what a user took."""
+"""Implicit-feedback models whose scores are linear in a user's interactions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CELLS = 1 << 20  # of a table of a user's interactions and a range of items
 
 
 class ImplicitLinearModel(ImplicitModel):
-    """An implicit-feedback model whose score is a sum over what the user took, of what the interaction says times a weight."""
+    """An implicit-feedback model whose score is a sum over a user's interactions, of what each says times a weight."""
 
     @abstractmethod
     def _weighted_sums(self, rows: Rows, first: int, last: int) -> NDArray[Any]:

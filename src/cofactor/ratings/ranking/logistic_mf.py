@@ -1,4 +1,4 @@
-"""Logistic matrix factorization: the probability that a user takes an item at all."""
+"""Logistic matrix factorization: the probability that a user interacts with an item at all."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ _FEW, _FIRST, _ITERATIONS = 14, 9.0, 20
 #: Up to how many factors it goes on, and by how much twice as many must be better.
 _MANY, _WORTH = 56, 1.01
 
-#: Users times items up to which all cells count; beyond, how many for each interaction, and how many in all: a gigabyte.
+#: Users times items up to which all cells count; beyond, how many for each interaction, and in all: a gigabyte.
 _CELLS, _EACH, _MOST = 1 << 25, 32, 1 << 28
 
 
 class LogisticMF(ImplicitFactorModel):
-    r"""Factors of users and items, with a logistic loss of all cells: taken or not.
+    r"""Factors of users and items, with a logistic loss of all cells, with an interaction or without.
 
     .. math::
 
         J = \sum_{(u,j) \in \Omega} w_{uj} \log(1 + e^{-x_{uj}}) + \sum_{(u,j) \notin \Omega} \log(1 + e^{x_{uj}})
         + \tfrac{\alpha}{2} (\|U\|^2 + \|V\|^2 + \|b\|^2), \qquad x_{uj} = U_u \cdot V_j + b_u + c_j
 
-    with Ω what was taken, w = 1, or more for large `counts`. It is minimised by L-BFGS, and by Newton's method for rows
-    of new users, items held fixed.
+    with Ω the interactions, w = 1, or more for large `counts`. It is minimised by L-BFGS, and by Newton's method for
+    rows of new users, items held fixed.
 
     Up to 33 million users times items, all cells count. Beyond, a random sample S stands for those outside of Ω, as
 
@@ -58,18 +58,19 @@ class LogisticMF(ImplicitFactorModel):
         \sum_{(u,j) \in S} \frac{1}{\pi_{uj}} \log(1 + e^{x_{uj}}), \qquad
         \pi_{uj} = \min\Big(1, 32\, \frac{n_u m_j}{|\Omega|}\Big)
 
-    with π the probability by which each cell is drawn, and :math:`n_u, m_j` how many items a user, and users an item
-    took. The expectation of J stays as it is, and the time of a fit follows the interactions: up to 32 cells for each.
+    with π the probability by which each cell is drawn, and :math:`n_u, m_j` the numbers of interactions of a user and
+    of an item. The expectation of J stays as it is, and the time of a fit follows the interactions: up to 32 cells for
+    each.
 
     Parameters
     ----------
     n_factors : int or "auto", default="auto"
-        Number d of factors. "auto" is 14, or 28 or 56 where held-out interactions come to stand a hundredth higher in lists;
-        where alpha is given, it takes :math:`.43\, |\Omega|^{.3}`: see the notes.
+        Number d of factors. "auto" is 14, or 28 or 56 where held-out interactions come to stand a hundredth higher in
+        lists; where alpha is given, it takes :math:`.43\, |\Omega|^{.3}`: see the notes.
     alpha : float or "auto", default="auto"
-        Weight of the penalty, above 0. "auto" holds out a tenth of the interactions of each user, and doubles or halves alpha
-        from 9 on while these come to stand higher in lists, by the mean of 1 / log2(1 + rank), after 20 iterations; a
-        step of √2 ends the search.
+        Weight of the penalty, above 0. "auto" holds out a tenth of the interactions of each user, and doubles or halves
+        alpha from 9 on while these come to stand higher in lists, by the mean of 1 / log2(1 + rank), after 20
+        iterations; a step of √2 ends the search.
     max_iter : int, default=40
         Largest number of iterations.
     tol : float, default=1e-5
@@ -97,9 +98,9 @@ class LogisticMF(ImplicitFactorModel):
 
     Notes
     -----
-    nDCG@10 of what was taken (80/20 of each user, all unseen items ranked, one split), with alpha = 3 and by default.
-    The shops, of 20,000 users and 5,000 items and of 50,000 and 20,000, are made up; the rules were found on these,
-    MovieLens, Steam and Flixster, and not on the others:
+    nDCG@10 of held-out interactions (80/20 of each user, all unseen items ranked, one split), with alpha = 3 and by
+    default. The shops, of 20,000 users and 5,000 items and of 50,000 and 20,000, are made up; the rules were found on
+    these, MovieLens, Steam and Flixster, and not on the others:
 
     ============  ==========  =========  ======  ===========
     set           Popularity  alpha = 3  "auto"  d and alpha
@@ -116,12 +117,12 @@ class LogisticMF(ImplicitFactorModel):
     ============  ==========  =========  ======  ===========
 
     Steam, Epinions, BookCrossing and the shops have more than 33 million cells. With alpha = 9 and 14 factors all cells
-    of Steam gave .373, samples of 32, 64 and 128 for each interaction .369, .369 and .370, in an eighth to a quarter of the
-    time.
+    of Steam gave .373, samples of 32, 64 and 128 for each interaction .369, .369 and .370, in an eighth to a quarter of
+    the time.
 
     How many factors "auto" takes where alpha is given was found with alpha = 3 for `Recommender`, on a fifth of the
-    interactions of each user held out of training, by nDCG@10 of what was liked together with `EASE` and `OrdinalProbit`
-    (MovieLens 100K and latest-small: means of two splits):
+    interactions of each user held out of training, by nDCG@10 of what was liked together with `EASE` and
+    `OrdinalProbit` (MovieLens 100K and latest-small: means of two splits):
 
     ====  =====  =======  ============  =======
     d     alpha  ML-100K  latest-small  ML-1M
@@ -245,11 +246,11 @@ class LogisticMF(ImplicitFactorModel):
         """Minimise J by the row of each user, by Newton's method from the bias that they would have without factors."""
         interactions, n = given.ratings, len(given.ratings.users)
         weights = strengths_of(self, interactions)
-        taken = np.bincount(interactions.row_of_entry, weights, minlength=n)
+        masses = np.bincount(interactions.row_of_entry, weights, minlength=n)
         m, d = self.V_.shape
         features, rows = np.ones((d + 1, m), dtype=np.float32), np.zeros((n, d + 1))
         features[:-1] = self.V_.T
-        rows[:, -1] = np.log(np.maximum(taken, 0.5) / expit(self.item_bias_).sum())
+        rows[:, -1] = np.log(np.maximum(masses, 0.5) / expit(self.item_bias_).sum())
         entries = interactions.indptr, interactions.indices, weights
         settings = self.alpha_, self.max_iter, float(self.tol)
 
@@ -260,7 +261,7 @@ class LogisticMF(ImplicitFactorModel):
         self.U_, self.user_bias_ = (np.array(part, dtype=np.float32) for part in (rows[:, :-1], rows[:, -1]))
 
     def _contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
-        """Return how much lower scores are with each interaction among what was not taken, by a step of Newton's method."""
+        """Return how much lower scores are with each interaction unobserved, by a step of Newton's method."""
         own, weights = own_interactions(self, user)
         F = with_constant(self.V_)
         p = expit(self._score_range(np.array([user]), 0, len(F))[0].astype(np.float64))

@@ -1,4 +1,4 @@
-"""Items that were taken by the same users: nearest neighbours, and walks from user to item."""
+"""Items that the same users interacted with: nearest neighbours, and walks from user to item."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ROWS = 128  # items whose co-occurrences with all others stand in memory at a t
 
 
 class _Neighbours(ImplicitLinearModel):
-    """An implicit-feedback model with a few weights for each item, whose scores are sums over what a user took."""
+    """An implicit-feedback model with a few weights for each item, whose scores are sums over a user's items."""
 
     n_neighbors: int = param(whole(), default=200, kw_only=False)
     popularity_weight: float | str = param(POPULARITY_WEIGHT, default="auto")
@@ -98,11 +98,11 @@ class _Neighbours(ImplicitLinearModel):
         self.level_ = self._level(interactions)
 
     def _oriented(self, kept: sparse.csr_array) -> Any:
-        """Return weights from the items taken (rows) to the others, given the nearest of each item."""
+        """Return weights from a user's items (rows) to the others, given the nearest of each item."""
         return kept
 
     def _level(self, interactions: Ratings) -> float:
-        """Return the mean positive score of what users took, from their other interactions: what scores are measured by."""
+        """Return the mean positive score of users' own items, from their others: what scores are measured by."""
         users = np.flatnonzero(interactions.user_counts)[:1000]
         scores = self._score_range(users.astype(np.int32), 0, len(interactions.items))
         indptr, items, _ = interactions.rows(users)
@@ -123,21 +123,21 @@ class _Neighbours(ImplicitLinearModel):
 
 
 class ItemKNN(_Neighbours):
-    r"""Nearest neighbours of items: those taken by the same users.
+    r"""Nearest neighbours of items: those that the same users interacted with.
 
     .. math::
 
         s_{uj} = \sum_{i \in N_j} x_{ui} S_{ij}, \qquad
         S_{ij} = \frac{x_i \cdot x_j}{\|x_i\| \|x_j\| + \beta}
 
-    with N_j the k items most similar to j, x = 1 for what was taken, or more for large `counts`, and β the shrinkage.
+    with N_j the k items most similar to j, x = 1 for an interaction, or more for large `counts`, and β the shrinkage.
 
     Parameters
     ----------
     n_neighbors : int, default=200
         Number k of neighbours of each item.
     shrinkage : float, default=20.0
-        β: similarities of items that few users took count less.
+        β: similarities of items with few users count less.
     {popularity_weight}
     {counts}
 
@@ -146,7 +146,7 @@ class ItemKNN(_Neighbours):
     weights_ : sparse array of shape (n_items, n_items)
         S, of the neighbours alone; column j has those of j.
     level_ : float
-        Mean score of what users took, by which shares of interactions measure scores.
+        Mean score of users' own items, by which shares of interactions measure scores.
     popularity_weight_ : float
         That of the fit.
     users_, items_, ratings_, popularity_, updates_
@@ -194,7 +194,7 @@ class ItemKNN(_Neighbours):
 
 
 class RP3beta(_Neighbours):
-    r"""Walks of three steps from a user: to an item, to another user who took it, to another item.
+    r"""Walks of three steps from a user: to an item, to another user who interacted with it, to another item.
 
     .. math::
 
@@ -210,8 +210,8 @@ class RP3beta(_Neighbours):
     alpha : float, default=0.7
         Exponent of the probabilities of steps.
     beta : float or "auto", default="auto"
-        How much popular items are held back. "auto" goes from .4 up or down by .2 while a tenth of the interactions of each
-        user, held out, come to stand higher in lists, by the mean of 1 / log2(1 + rank).
+        How much popular items are held back. "auto" goes from .4 up or down by .2 while a tenth of the interactions of
+        each user, held out, come to stand higher in lists, by the mean of 1 / log2(1 + rank).
     {popularity_weight}
     {counts}
     {callback}
@@ -224,14 +224,14 @@ class RP3beta(_Neighbours):
     beta_, popularity_weight_ : float
         Those of the fit.
     level_ : float
-        Mean score of what users took, by which shares of interactions measure scores.
+        Mean score of users' own items, by which shares of interactions measure scores.
     users_, items_, ratings_, popularity_, updates_
         See `ImplicitModel`.
 
     Notes
     -----
-    nDCG@10 of what was taken (80/20 of each user, one split), with 100 neighbours and β = .6 as before, and by default;
-    Epinions and Flixster chose nothing:
+    nDCG@10 of held-out interactions (80/20 of each user, one split), with 100 neighbours and β = .6 as before, and by
+    default; Epinions and Flixster chose nothing:
 
     ============  ==========  ==========  =======
     set           Popularity  100 and .6  default

@@ -1,4 +1,4 @@
-"""Popularity: what most take, lately if wanted."""
+"""Popularity: what most users interact with, lately if wanted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DAY = 86_400.0
 
 
 class Popularity(ImplicitModel):
-    r"""What most users took, the same for all: what every other model must beat.
+    r"""What most users interacted with, the same for all: what every other model must beat.
 
     .. math:: s_j = \frac{1}{n} \sum_{u : (u, j)} w_{uj}\, 2^{-(t - t_{uj}) / h}
 

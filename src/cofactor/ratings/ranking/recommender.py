@@ -1,4 +1,4 @@
-"""Rank by how likely users are to take an item and to like it then."""
+"""Rank by how likely users are to interact with an item and to like it then."""
 
 from __future__ import annotations
 
@@ -92,9 +92,9 @@ def _predicts(model: Recommender) -> None:
 
 @fill_docs
 class Recommender(InteractionModel):
-    r"""Recommendations that people would take: P(interact) × P(like | taken).
+    r"""Recommendations of items that users would choose and like: P(interact) × P(like | interaction).
 
-    Ranking by predicted rating loses to plain popularity, since what people take and what they like once taken are two
+    Ranking by predicted rating loses to plain popularity, since what people choose and what they then like are two
     things. Here implicit-feedback models say the first and a rating model the second:
 
     .. math::
@@ -102,17 +102,18 @@ class Recommender(InteractionModel):
         P(j \mid u) = \frac{e^{c_u \cdot \ell_{uj}}}{\sum_{k \notin S_u} e^{c_u \cdot \ell_{uk}}}, \qquad
         \text{like: } P(j \mid u)\, P(y_{uj} \ge r), \quad \text{gain: } P(j \mid u)\, E[2^{\mathrm{level}} - 1]
 
-    is the probability that j is the next item which u takes, of those not in :math:`S_u`, what u took already. Scores
-    are logarithms of these, the gain as a share of :math:`2^R`. The features :math:`\ell` are logarithms of the scores
-    of implicit-feedback models (for `EASE` :math:`\log(\epsilon \log(1 + e^{s / \epsilon}))` with ε = .02), and
-    :math:`c_u = (n_u / n)^\delta c` with :math:`n_u` the number of interactions of the user, n what is usual. A tenth of the
-    interactions of each user is held out at random, or the latest fifth, the implicit-feedback models are fitted to the rest, and c and
-    δ maximise the likelihood of what was held out (`ChoiceProblem`), each feature with one slope below the median of
-    what was held out and another above. Which models are worth it depends on the data: by default the best of five is
-    taken, and others as long as lists of what was held out become better by more than chance (`tried_`).
-    Popularity counts by :math:`n_u^{-1}` more the less is known of a user: lists of users with one interaction were worse
-    than popularity without, on a made-up shop, and are better with it. The models of the end are fitted to all interactions.
-    `predict` and `predict_proba` are those of the rating model; one that was fitted to interactions alone has no such methods.
+    is the probability that j is the next item that u interacts with, of those not in :math:`S_u`, the items of u so
+    far. Scores are logarithms of these, the gain as a share of :math:`2^R`. The features :math:`\ell` are logarithms of
+    the scores of implicit-feedback models (for `EASE` :math:`\log(\epsilon \log(1 + e^{s / \epsilon}))` with ε = .02),
+    and :math:`c_u = (n_u / n)^\delta c` with :math:`n_u` the number of interactions of the user, n what is usual. A
+    tenth of the interactions of each user is held out at random, or the latest fifth, the implicit-feedback models are
+    fitted to the rest, and c and δ maximise the likelihood of what was held out (`ChoiceProblem`), each feature with
+    one slope below the median of what was held out and another above. Which models are worth it depends on the data: by
+    default the best of five is taken, and others as long as lists of what was held out become better by more than
+    chance (`tried_`). Popularity counts by :math:`n_u^{-1}` more the less is known of a user: lists of users with one
+    interaction were worse than popularity without, on a made-up shop, and are better with it. The models of the end are
+    fitted to all interactions. `predict` and `predict_proba` are those of the rating model; one that was fitted to
+    interactions alone has no such methods.
 
     P(interact) holds about. A random fifth of each user held out, all items that were not in training sorted by the
     probability to be in it (from .01, .03, .1, .2, .4 and .7 on), these were further from what was seen than a tenth of
@@ -124,24 +125,25 @@ class Recommender(InteractionModel):
     Parameters
     ----------
     interactions : ImplicitModel, or list of them, optional
-        Who takes what. Those given are all used; by default it is chosen from `Popularity`, `RP3beta`, `EASE`,
+        Who interacts with what. Those given are all used; by default it is chosen from `Popularity`, `RP3beta`, `EASE`,
         `ImplicitALS` and, where users times items are at most 25 million, `LogisticMF`, whose time goes with them. With
         times and ``[EASE(recency=10), LogisticMF()]`` what is held out is the latest fifth: nDCG@10 of what was liked
         in the last fifth of each user of MovieLens 100K, where the question is what comes next, was .230 for .202.
     ratings : RatingModel or "auto" or None, default="auto"
-        What is liked once taken, a model with `predict_proba`. "auto" is `OrdinalProbit` with 10 factors, 150 sweeps,
-        and without time, where the ratings have two levels or more; None for interactions alone, and counts.
+        What is liked, given an interaction: a model with `predict_proba`. "auto" is `OrdinalProbit` with 10 factors,
+        150 sweeps, and without time, where the ratings have two levels or more; None for interactions alone, and
+        counts.
     levels : array-like of shape (R,), optional
         The values a rating can take, increasing; by default those of `ratings`, else the distinct ones in y.
     duplicates : {"error", "last", "mean"}, optional
-        What to do with several ratings of one user for one item; by default what `ratings` does, else an error. Takes
-        of one pair add up.
+        What to do with several ratings of one user for one item; by default what `ratings` does, else an error.
+        Interactions of one pair add up.
     max_seconds : float, optional
         Seconds after which nothing more is tried by default: what is being tried ends, and the best so far is fitted to
-        all interactions. That, and the fit of the rating model, come afterwards and are not cut short: a fit takes longer. 0
-        leaves `Popularity`. Models given as `interactions` are all fitted, with fewer settings tried. Without a limit a
-        seed gives the same bits on any machine. Ctrl-C during the choice ends it likewise in Python; in a shell it ends
-        the command, and no file is written.
+        all interactions. That, and the fit of the rating model, come afterwards and are not cut short: a fit takes
+        longer. 0 leaves `Popularity`. Models given as `interactions` are all fitted, with fewer settings tried. Without
+        a limit a seed gives the same bits on any machine. Ctrl-C during the choice ends it likewise in Python; in a
+        shell it ends the command, and no file is written.
     {random_state}
         It is the seed of what is held out, and of parts which have none.
     {callback}
@@ -157,7 +159,7 @@ class Recommender(InteractionModel):
     knots_ : ndarray of shape (n_models,)
         Medians of features of what was held out.
     exponent_ : float
-        δ; on MovieLens it is about -.2: the more a user took, the less sure it is what comes next.
+        δ; on MovieLens it is about -.2: the more interactions a user has, the less sure it is what comes next.
     tried_ : dict of str to list
         What was tried, a table: "model", its chosen "settings", the "gain" of its lists alone (the mean of
         1 / log2(1 + rank) of what was held out), and its "weight", the mean of its two slopes, 0 where it was left out.
@@ -166,9 +168,9 @@ class Recommender(InteractionModel):
         n, the geometric mean over the users of training.
     users_, items_ : IdMap
     ratings_ : Ratings or None
-        The ratings, or takes, of training.
+        The ratings, or interactions, of training.
     cold_ : ColdItems or None
-        What features of items say of how likely they are taken.
+        What features of items say of how likely users interact with them.
     kind_weights_ : dict of str to float
         What an event of each kind counts, that of the target 1; empty where there were no kinds.
     refit_due_ : bool
@@ -284,16 +286,17 @@ class Recommender(InteractionModel):
         Parameters
         ----------
         X, y
-            Ratings as in `RatingModel.fit`. Pairs without y, and whatever has one level only, are takes, of which no
-            rating model can learn; with ``ratings=None`` y, and the entries of a sparse matrix, are counts.
+            Ratings as in `RatingModel.fit`. Pairs without y, and whatever has one level only, are interactions, of
+            which no rating model can learn; with ``ratings=None`` y, and the entries of a sparse matrix, are counts.
         {time}
         sample_weight : array-like of shape (n,), or sparse matrix of the shape of X, optional
-            How much each interaction counts; with a rating model only one that takes weights of ratings, such as `BPMF`.
+            How much each interaction counts; with a rating model only one that takes weights of ratings, such as
+            `BPMF`.
         {kind}
         {target}
         {side_features}
-            Those of items say how likely new items are taken (see `recommend`), and how they are liked if the rating
-            model takes features, as `OrdinalProbit` does; those of users are for the rating model alone.
+            Those of items say how likely users interact with new items (see `recommend`), and how they like them if the
+            rating model takes features, as `OrdinalProbit` does; those of users are for the rating model alone.
 
         Returns
         -------
@@ -309,7 +312,7 @@ class Recommender(InteractionModel):
         if self.ratings is None or has_kinds or holds_no_ratings(X, y):
             if isinstance(self.ratings, RatingModel):
                 raise InvalidInputError(
-                    "these are takes of one level, from which no rating model can learn",
+                    "these are interactions of one level, from which no rating model can learn",
                     argument="ratings",
                     advice="leave it at 'auto', or set it to None",
                 )
@@ -430,17 +433,18 @@ class Recommender(InteractionModel):
         n : int, default=10
             Number of items for each user.
         rank_by : {"auto", "like", "interaction", "gain", "rating"}, default="auto"
-            P(interact) × P(like | taken), P(interact) alone, or P(interact) × the expected gain :math:`2^r - 1` of the level r, of
-            :math:`2^R`. "auto" is "like" with a rating model and "interaction" without. "rating" is how well an item is liked
-            if it is taken, whatever the chance of that: what ``rating_model_.recommend`` returns. It loses to
-            popularity.
+            P(interact) × P(like | interaction), P(interact) alone, or P(interact) × the expected gain :math:`2^r - 1`
+            of the level r, of :math:`2^R`. "auto" is "like" with a rating model and "interaction" without. "rating" is
+            how well an item is liked given an interaction, whatever the chance of that: what
+            ``rating_model_.recommend`` returns. It loses to popularity.
         at_least : float, optional
             The rating from which on an item is liked, for "like" and for `p_like`; by default the first of the upper
             quarter of the levels, such as 4 of 1 to 5. With "rating" it is what items are ranked by, if it is given.
         quantile : float, optional
             With ``rank_by="rating"`` alone: rank by this quantile of the rating, see `RatingModel.recommend`.
         exclude_seen : bool, default=True
-            Leave out what a user took, or rated, in training. P(interact) is a share among the items left then.
+            Leave out what a user interacted with, or rated, in training. P(interact) is a share among the items left
+            then.
         exclude : iterable of item ids, or mapping of user ids to such, optional
             Items to leave out: for all, or for each user. They keep their share of P(interact).
         candidates : iterable of item ids, optional
@@ -448,19 +452,20 @@ class Recommender(InteractionModel):
         time : number, date, or array-like of shape (k,), optional
             When users are to like the items, where the rating model knows time.
         rules : Rules, optional
-            What lists must be like: supported by interactions, diverse, novel, with quotas of groups. See `Rules`. Scores and
-            probabilities stay what they are without.
+            What lists must be like: supported by interactions, diverse, novel, with quotas of groups. See `Rules`.
+            Scores and probabilities stay what they are without.
         new_items : mapping, frame, or tuple, optional
             Features of items that were not in training, which are recommended among the others: the same columns as
-            `item_features` of the fit. P(interact) of a new item is what such features say of the items of training, for
-            each user: a new comedy is as likely as known comedies are on average, and likelier for who takes comedies.
-            That is right for an item which users can find as they find the others. P(like) is that of the rating model
-            where it takes features of items, else of an average item. Rules with `min_support` leave new items out.
+            `item_features` of the fit. P(interact) of a new item is what such features say of the items of training,
+            for each user: a new comedy is as likely as known comedies are on average, and likelier for who watches
+            comedies. That is right for an item which users can find as they find the others. P(like) is that of the
+            rating model where it takes features of items, else of an average item. Rules with `min_support` leave new
+            items out.
 
         Returns
         -------
         Recommendations
-            Users who took nothing are recommended what is popular, and liked.
+            Users without interactions are recommended what is popular, and liked.
         """
         check_is_fitted(self)
         if rank_by == "rating":
@@ -483,7 +488,7 @@ class Recommender(InteractionModel):
             return recommended(offer, users, options)
 
     def _offer(self) -> Offer:
-        """Return the items of training, and how likely users take and like them."""
+        """Return the items of training, and how likely users interact with and like them."""
         model: Any = self.rating_model_
         self._require_ratings(("fold new users in, or ",))
         return Offer(
@@ -495,7 +500,7 @@ class Recommender(InteractionModel):
         )
 
     def utilities(self, users: Ids | None = None) -> NDArray[np.float32]:
-        r"""Return the utilities :math:`c_u \cdot \ell_{uj}` of all items, the logarithms of P(interact) but for its sum.
+        r"""Return the utilities :math:`c_u \cdot \ell_{uj}` of all items, logarithms of P(interact) but for its sum.
 
         Parameters
         ----------
@@ -505,7 +510,7 @@ class Recommender(InteractionModel):
         Returns
         -------
         ndarray of shape (k, n_items), float32
-            Also of what users took. Those of a user who took nothing are those of popularity.
+            Also of items that users have. Those of a user without interactions are those of popularity.
         """
         check_is_fitted(self)
         with library_limit(1, "blas"):
@@ -526,11 +531,11 @@ class Recommender(InteractionModel):
 
     @property
     def counted_(self) -> bool:
-        """Whether takes of training had counts or weights; if not, counts of new users say nothing."""
+        """Whether interactions of training had counts or weights; if not, counts of new users say nothing."""
         return self.implicit_models_[0].counted_
 
     def _feature(self, part: ImplicitModel, log_interactions: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
-        """Return the feature ℓ of an implicit-feedback model for users who took so many items."""
+        """Return the feature ℓ of an implicit-feedback model for users with so many interactions."""
         power = part._evidence
         return (
             log_interactions * ((counts / self.usual_interactions_) ** power).astype(np.float32)[:, None]
@@ -539,7 +544,7 @@ class Recommender(InteractionModel):
         )
 
     def _log_odds(self, tables: Iterable[NDArray[np.float32]], counts: NDArray[Any]) -> NDArray[np.float32]:
-        """Return c · ℓ, given what each implicit-feedback model says (`_log_interactions`) for users who took so many items."""
+        """Return c · ℓ, given `_log_interactions` of each model, for users with so many interactions."""
         usual, total = counts / self.usual_interactions_, None
         outer = (usual**self.exponent_).astype(np.float32)
         for part, table, weights, knot in zip(self.implicit_models_, tables, self.weights_, self.knots_, strict=True):
@@ -572,7 +577,7 @@ class Recommender(InteractionModel):
 
     @offered_if(_predicts)
     def predict_proba(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[Any]:
-        """Return the probability of every level, once the item is taken.
+        """Return the probability of every level, given an interaction.
 
         Parameters
         ----------
@@ -587,7 +592,7 @@ class Recommender(InteractionModel):
 
     @offered_if(_predicts)
     def decision_function(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[Any]:
-        """Return scores of the rating model: for one user, a higher one means an item better liked once taken.
+        """Return scores of the rating model: for one user, a higher one means an item that is liked better.
 
         Parameters
         ----------
@@ -629,7 +634,7 @@ class Recommender(InteractionModel):
 
     @offered_if(_explains)
     def explain(self, user: Any, items: Ids, *, at_least: float | None = None) -> Reasons:
-        r"""Return which of a user's own ratings make it likely that items are taken, and liked.
+        r"""Return which of a user's own ratings make it likely that they interact with items, and like them.
 
         Where a part cannot explain, such as `BPR`, there is no such method.
 
@@ -645,9 +650,9 @@ class Recommender(InteractionModel):
         Returns
         -------
         Reasons
-            With `parts` "interaction" and, with a rating model, "like", whose sum contributions are. Scores are those of
-            `recommend`, without a rating model of "interaction", and of what the user took those it would have among what is
-            open to them; contributions do not sum to them.
+            With `parts` "interaction" and, with a rating model, "like", whose sum contributions are. Scores are those
+            of `recommend`, without a rating model of "interaction", and for items that the user has those they would
+            have among what is open; contributions do not sum to them.
 
         Raises
         ------
@@ -656,10 +661,10 @@ class Recommender(InteractionModel):
 
         Notes
         -----
-        A reason for taking is by how much the weighted sum :math:`c_u \cdot \ell` of the logarithms of the exposure
-        models' scores falls where the interaction's contribution to each score (see `RatingModel.explain`) is taken away: for
-        `EASE` exactly what the user would have without the interaction. A reason for liking is the change of the
-        logarithm of the probability to like the item, to first order.
+        A reason for an interaction is by how much the weighted sum :math:`c_u \cdot \ell` of the logarithms of the
+        implicit-feedback models' scores falls where an earlier interaction's contribution to each score (see
+        `RatingModel.explain`) is taken away: for `EASE` exactly what the user would have without the earlier one. A
+        reason for liking is the change of the logarithm of the probability to like the item, to first order.
 
         Examples
         --------
@@ -690,7 +695,7 @@ class Recommender(InteractionModel):
         return Reasons(user, self.items_.ids[columns], scores, *own, total, None, kind, parts)
 
     def _why_interact(self, row: int, columns: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return by how much c · ℓ falls where what an interaction adds to the scores of implicit-feedback models is taken away."""
+        """Return by how much c · ℓ falls without what an interaction adds to the scores of implicit-feedback models."""
         counts = np.repeat(self._require_ratings().user_counts[row], len(columns))
         now, without = [], []
         for part in self.implicit_models_:
@@ -712,14 +717,16 @@ class Recommender(InteractionModel):
     # ---------------------------------------------------------------- similar items and users
 
     def _item_directions(self) -> NDArray[np.float64]:
-        """See `InteractionModel`: those of the first implicit-feedback model that has factors, else of the interactions."""
+        """See `InteractionModel`: those of the first implicit-feedback model with factors, else of the interactions."""
         with_factors = self._first_with_factors()
         return super()._item_directions() if with_factors is None else with_factors._item_directions()
 
     def similar_users(
         self, users: Ids, n: int = 10, *, candidates: Iterable[Any] | None = None, min_ratings: int = 5
     ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        """Find the users who take alike, by factors where a model of who takes what has some; see `ALS.similar_users`.
+        """Find the users with similar interactions, by factors where an implicit-feedback model has some.
+
+        See `ALS.similar_users`.
 
         Parameters
         ----------
@@ -775,15 +782,15 @@ class Recommender(InteractionModel):
         Parameters
         ----------
         X, y
-            Their ratings as in `fit`. Without ratings they are takes, and what they like is that of the average user;
-            counts say something only where the recommender was fitted with counts.
+            Their ratings as in `fit`. Without ratings they are interactions, and what they like is that of the average
+            user; counts say something only where the recommender was fitted with counts.
         {time}
         sample_weight : array-like of shape (n,), or sparse matrix of the shape of X, optional
             As in `fit`.
         {kind}
         user_features : mapping, frame, or tuple, optional
             Features of the new users, if the rating model was fitted with such: see `RatingModel.fold_in`. Users known
-            by them alone, for whom X is not needed, take what is popular.
+            by them alone, for whom X is not needed, interact with what is popular.
         {known}
 
         Returns
@@ -823,10 +830,10 @@ class Recommender(InteractionModel):
         item_features: SideFeatures | None = None,
         again: bool = False,
     ) -> Self:
-        """Take new ratings, or takes where it was fitted to takes, and with them new users and items, into the model.
+        """Take new ratings, or interactions where it was fitted to these, with new users and items, into the model.
 
-        Exposure models learn from all interactions, with the choices and weights of the fit (`ImplicitModel.update`), the
-        rating model as `RatingModel.update` does.
+        Implicit-feedback models learn from all interactions, with the choices and weights of the fit
+        (`ImplicitModel.update`), the rating model as `RatingModel.update` does.
 
         Parameters
         ----------
@@ -838,7 +845,7 @@ class Recommender(InteractionModel):
         {kind}
         user_features, item_features : mapping, frame, or tuple, optional
             For the rating model, if it was fitted with such: see `RatingModel.update`. What features of items say of
-            takes stays as it was.
+            interactions stays as it was.
         {again}
 
         Returns
@@ -849,7 +856,7 @@ class Recommender(InteractionModel):
         X = collected(X)
         if self.rating_model_ is not None and (kind is not None or ratings_in(X, y) is None):
             raise InvalidInputError(
-                "these are takes without ratings, and this Recommender learned from ratings",
+                "these are interactions without ratings, and this Recommender learned from ratings",
                 argument="y",
                 advice=("give the ratings, or fit one with ", Argument("ratings", None), " to all interactions"),
             )
@@ -901,7 +908,7 @@ class Recommender(InteractionModel):
         """Refuse what was read from a file if it does not fit together."""
         parts = self.implicit_models_
         if not isinstance(parts, list) or not parts or not all(isinstance(part, ImplicitModel) for part in parts):
-            raise InvalidInputError("the interaction models of a Recommender must be implicit-feedback models")
+            raise InvalidInputError("the implicit-feedback models of a Recommender must be such")
         if self.rating_model_ is not None and not isinstance(self.rating_model_, RatingModel):
             raise InvalidInputError("the rating model of a Recommender must be one")
         models: list[Any] = [*parts, *([] if self.rating_model_ is None else [self.rating_model_])]
@@ -952,7 +959,10 @@ def _refuse_counts(X: Any, y: Any) -> None:
             advice=(
                 "where they are counts (plays, clicks, purchases) set ",
                 Argument("ratings", None),
-                ", or fit an implicit-feedback model such as EASE; bin continuous ratings with cofactor.datasets.bin_ratings",
+                (
+                    ", or fit an implicit-feedback model such as EASE; "
+                    "bin continuous ratings with cofactor.datasets.bin_ratings"
+                ),
             ),
         )
 

@@ -223,9 +223,10 @@ def _scale_of(journal: ShardingJournal, levels: NDArray[np.float64] | None) -> N
         return levels
     if len(journal.values) == 1:
         raise InvalidInputError(
-            f"all ratings are {journal.values[0]:g}, so that they say what users took, and not how they liked it",
-            advice="shards are of ratings, and takes are learned from in memory: give the file itself to cofactor fit, "
-            "or in Python read_interactions(file) to a Recommender; or add what users like less",
+            f"all ratings are {journal.values[0]:g}, so that they say what users interacted with, and not how they "
+            "liked it",
+            advice="shards are of ratings, and interactions are learned from in memory: give the file itself to "
+            "cofactor fit, or in Python read_interactions(file) to a Recommender; or add what users like less",
             place=Place(journal.sources[0].path),
         )
     return as_scale(np.unique(journal.values))
@@ -553,7 +554,7 @@ def _refuse_continuous(batch: RatingBatch, distinct: NDArray[np.float64], row: i
     """Refuse more distinct ratings than a scale may have levels; they may be counts of interactions."""
     found = f"more than {MAX_LEVELS} distinct ones from {distinct.min():g} to {distinct.max():g}"
     levels = "shards need levels: cut them into levels before, with cofactor.datasets.bin_ratings or elsewhere"
-    counts = "; or, if they say how often something was taken, give the file itself to cofactor fit, with "
+    counts = "; or, if they say how often users interacted with something, give the file itself to cofactor fit, with "
     maybe_counts = not (distinct % 1).any() and distinct.min() >= 0
     raise InvalidInputError(
         f"the ratings are continuous, {found}",

@@ -56,7 +56,7 @@ export class Cards {
       this.value(card, one.meaning ?? String(one.prediction), "predicted");
     }
     const chances = [];
-    if (one.p_interact !== undefined) chances.push(`${percent(one.p_interact)} take it next`);
+    if (one.p_interact !== undefined) chances.push(`${percent(one.p_interact)} interact with it next`);
     if (one.p_like !== undefined) chances.push(`${percent(one.p_like)} like it`);
     write(part(card, "chances"), chances.join(" · "));
   }

@@ -5,7 +5,7 @@ import { element } from "./dom.js";
 const MOST_STARS = 10;
 let made = 0; // radio buttons of one group share a name
 
-/** What the ratings of a model are: levels from low to high, and what they stand for. None where items are taken. */
+/** The ratings of a model: levels from low to high, and what they mean. None where there are only interactions. */
 export class Scale {
   constructor(levels, meanings) {
     this.levels = levels ?? [];
@@ -75,7 +75,7 @@ function mark(title) {
   return label;
 }
 
-/** Return what is chosen in a control: a level, null where an item is taken, undefined where there is no rating. */
+/** Return what is chosen in a control: a level, null where an item is marked, undefined where there is no rating. */
 export function valued(group, scale) {
   const box = group.querySelector("[type=checkbox]");
   if (box) return box.checked ? null : undefined;
