@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 from cofactor.datasets import load_ratings
 from cofactor.metrics.topn import user_ndcgs
 from cofactor.metrics.user_means import user_mean
-from cofactor.model.user_splits import PerUserHoldout
+from cofactor.model.splits import PerUserHoldout
 from cofactor.ratings import BPR, EASE, ImplicitALS, ItemKNN, LogisticMF, Recommender, RP3beta
 
 DATA = {"ml-100k": "MovieLens 100K", "ml-latest-small": "MovieLens latest-small"}

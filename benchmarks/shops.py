@@ -27,7 +27,7 @@ from scipy import sparse
 from cofactor.datasets import load_ratings, make_interactions
 from cofactor.metrics.topn import user_ndcgs
 from cofactor.metrics.user_means import user_mean
-from cofactor.model.user_splits import PerUserHoldout
+from cofactor.model.splits import PerUserHoldout
 from cofactor.ratings import BPR, EASE, ImplicitALS, ItemKNN, LogisticMF, Popularity, Recommender, RP3beta
 from cofactor.text import without_zero
 

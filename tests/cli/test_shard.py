@@ -12,8 +12,7 @@ from tests.ratings.sharding.files import rows, small, write
 
 from cofactor.datasets import read_ratings
 from cofactor.datasets.sniff import sniff
-from cofactor.ratings import ShardedRatings, as_ratings
-from cofactor.ratings.sharding import build
+from cofactor.ratings import ShardedRatings, as_ratings, sharding
 
 
 @pytest.fixture
@@ -140,7 +139,7 @@ def test_an_interruption_keeps_what_was_done(run, file: Path, tmp_path: Path, mo
         signal.raise_signal(signal.SIGINT)
 
     with monkeypatch.context() as patch:
-        patch.setattr(build.Plan, "route", interrupted)
+        patch.setattr(sharding.Plan, "route", interrupted)
         outcome = run("shard", file, "--out", tmp_path / "big", "--shards", "4")
     signal.signal(signal.SIGINT, handler)
     kept = f"cofactor: interrupted: what was done is kept in {tmp_path / 'big'}, and the same command goes on\n"

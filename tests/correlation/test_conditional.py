@@ -17,7 +17,7 @@ from cofactor.correlation import (
 )
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import thread_limit
-from cofactor.problems.logistics import rotated
+from cofactor.problems.classifiers import rotated
 
 BOTH = [partial_correlation, likelihood_gain]
 

@@ -400,7 +400,7 @@ SHOWING = "evaluation/tables.py evaluation/comparison.py evaluation/stats/rank_t
         ("metrics/ranking.py", [False, True]),
         ("model/splits.py", [True, True]),
         ("datasets/readers/movielens.py", [True, True]),
-        ("kernels/rows.py", [True, False]),
+        ("kernels/ridge.py", [True, False]),
         (f"plots/comparison.py cli/compare.py reports/comparison.py {SHOWING}", [False, False]),
     ],
 )

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cofactor.kernels.inner import inner_products
+from cofactor.kernels.cooccurrences import inner_products
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import brentq, nnls
 from tests.together import together
 
-from cofactor.kernels.entrywise import entry_steps
 from cofactor.kernels.nonnegative import coordinate_rows, multiplicative_rows, ratio_root
+from cofactor.kernels.sgd import entry_steps
 
 from .reference import Pattern, cuttings, random_pattern
 

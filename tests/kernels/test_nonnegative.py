@@ -6,7 +6,7 @@ from scipy.optimize import nnls
 
 from cofactor.kernels.nonnegative import nonnegative_rows
 from cofactor.kernels.threads import thread_limit
-from cofactor.solvers.nnls import nonnegative_least_squares
+from cofactor.solvers.linear import nonnegative_least_squares
 
 
 def reference(gram, cross, tol, max_sweeps, out):  # type: ignore[no-untyped-def]

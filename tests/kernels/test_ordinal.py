@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cofactor.kernels import ordinal
+from cofactor.kernels import margins
 
 INDPTR = np.array([0, 2, 2, 5])
 LEVELS = np.array([1, 3, 2, 2, 4], np.uint8)
@@ -21,7 +21,7 @@ def thresholds(dtype: type) -> np.ndarray:
 @dtypes
 def test_margins_to_all_thresholds(dtype: type) -> None:
     x, theta, z = scores(dtype), thresholds(dtype), np.empty(9, dtype)
-    ordinal.expand_all(1, 3, INDPTR, LEVELS, x, theta, z)
+    margins.expand_all(1, 3, INDPTR, LEVELS, x, theta, z)
     rows = np.array([2, 2, 2])
     above = np.arange(1, 4) >= LEVELS[2:, None]
     expected = np.where(above, theta[rows] - x[2:, None], x[2:, None] - theta[rows])
@@ -31,7 +31,7 @@ def test_margins_to_all_thresholds(dtype: type) -> None:
 @dtypes
 def test_margins_to_immediate_thresholds(dtype: type) -> None:
     x, theta, z = scores(dtype), thresholds(dtype), np.empty(10, dtype)
-    ordinal.expand_immediate(0, 3, INDPTR, LEVELS, x, theta, z)
+    margins.expand_immediate(0, 3, INDPTR, LEVELS, x, theta, z)
     huge = dtype(1e20)
     # Levels 1, 3 of row 0; 2, 2, 4 of row 2. The lowest has no threshold below, the highest none above.
     expected = [
@@ -52,7 +52,7 @@ def test_margins_to_immediate_thresholds(dtype: type) -> None:
 @dtypes
 def test_level_means(dtype: type) -> None:
     x, means, counts = scores(dtype), np.empty((3, 4), dtype), np.empty((3, 4))
-    ordinal.level_means(0, 3, INDPTR, LEVELS, np.ones(1, dtype), x, means, counts)
+    margins.level_means(0, 3, INDPTR, LEVELS, np.ones(1, dtype), x, means, counts)
     assert np.array_equal(counts, [[1, 0, 1, 0], [0, 0, 0, 0], [0, 2, 0, 1]])
     nan = np.nan
     expected = np.array([[0.5, nan, -1, nan], [nan] * 4, [nan, 1.125, nan, -0.75]], dtype)

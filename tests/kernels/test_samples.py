@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cofactor.kernels.samples import samples_of
+from cofactor.kernels.gibbs import samples_of
 
 
 def test_samples_of_rows_are_those_of_numpy() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import polygamma, psi
 
-from cofactor.kernels.special import digamma, trigamma
+from cofactor.kernels.mixtures import digamma, trigamma
 
 
 @pytest.mark.parametrize(("function", "expected"), [(digamma, psi), (trigamma, lambda x: polygamma(1, x))])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from cofactor.kernels.subspace import add_products, cross_products, eigenvectors
+from cofactor.kernels.axes import add_products, cross_products, eigenvectors
 from cofactor.problems.singular import PatchedMatrix, SingularProblem, leading_vectors, orthonormal
 
 from .reference import random_pattern

@@ -13,8 +13,7 @@ from cofactor.errors import InvalidInputError
 from cofactor.labels import CML, CMLF, ChainCRF, ChainCRFEnsemble, TreeCRF
 from cofactor.labels.crf.fields import SetField, TreeField, Weights
 from cofactor.labels.crf.structure import chain_tree, check_tree, drawn_chain, drawn_tree, of_varying, undirected
-from cofactor.problems.pairs import TWO_STATES, PairForm
-from cofactor.problems.tree_likelihood import LabelTree
+from cofactor.problems.random_fields import TWO_STATES, LabelTree, PairForm
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 3))

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from cofactor.errors import InvalidInputError
-from cofactor.kernels.leverage import quadratic_forms
+from cofactor.kernels.regression import quadratic_forms
 from cofactor.labels import FeatureSpace, leave_one_out
 from cofactor.labels.leave_one_out import DualRidge, _inverse, ridge_problem, sketched
 

@@ -8,8 +8,7 @@ from sklearn.svm import LinearSVC
 from cofactor.labels import BinaryRelevance, Stacked2BR
 from cofactor.labels.learners import hinges, machines, per_label
 from cofactor.labels.learners.machines import fit_machines, machine_bytes, suits_machines
-from cofactor.problems.axes import turned
-from cofactor.problems.squared_hinges import SquaredHingeProblems
+from cofactor.problems.classifiers import SquaredHingeProblems, turned
 
 rng = np.random.default_rng(0)
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit, log_softmax, logit, logsumexp
 
 from cofactor.kernels import products
-from cofactor.problems.attitudes import AttitudeProblem, odds_of
+from cofactor.problems.profiles import AttitudeProblem, odds_of
 from cofactor.ratings import Ratings
 
 from ..losses.reference import gradient

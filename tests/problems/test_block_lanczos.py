@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cofactor.problems.block_lanczos import leading_by_passes
+from cofactor.problems.singular import leading_by_passes
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

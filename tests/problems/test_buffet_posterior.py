@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cofactor.kernels import buffet
+from cofactor.kernels import hinges
 from cofactor.kernels.random import fold
-from cofactor.problems.buffet_posterior import BuffetPosterior
-from cofactor.problems.hinge_posterior import ThresholdPrior
+from cofactor.problems.max_margin import BuffetPosterior, ThresholdPrior
 from cofactor.samplers import Chain, run
 
 
@@ -72,13 +71,13 @@ def test_odds_are_ratios_of_densities():
     z, skip = np.zeros(3), np.zeros(3, dtype=bool)
     seen, residual = np.zeros(8), t.copy()
     for s in range(20_000):
-        buffet.flip_features(fold(4, s), z, logits, F, W, residual, skip)
+        hinges.flip_features(fold(4, s), z, logits, F, W, residual, skip)
         seen[int(z @ [4, 2, 1])] += 1
     np.testing.assert_allclose(residual, t - z @ F, atol=1e-9)
     assert np.abs(seen / seen.sum() - density / density.sum()).max() < 0.015
     skip[1], before = True, z[1]
     for s in range(50):
-        buffet.flip_features(fold(5, s), z, logits, F, W, residual, skip)
+        hinges.flip_features(fold(5, s), z, logits, F, W, residual, skip)
         assert z[1] == before
 
 
@@ -97,7 +96,7 @@ def test_number_of_new_features_by_brute_force():
     )
     seen = np.zeros(5)
     for s in range(40_000):
-        _, q = buffet.number_of_new(fold(6, s), rate, sigma**2, W, residual, 4)
+        _, q = hinges.number_of_new(fold(6, s), rate, sigma**2, W, residual, 4)
         seen[q] += 1
     assert np.abs(seen / seen.sum() - expected / expected.sum()).max() < 0.01
 
@@ -108,7 +107,7 @@ def test_weights_of_new_features():
     draws = np.empty((20_000, 3, q))
     V = np.full((3, 5), 9.0)
     for s in range(len(draws)):
-        buffet.new_weights(fold(8, s), V, columns, variance, items, W, residual)
+        hinges.new_weights(fold(8, s), V, columns, variance, items, W, residual)
         draws[s] = V[:, columns]
     assert (V[:, [0, 2]] == 9).all()
     for j, (w, r) in {2: (W[0], residual[0]), 0: (W[1], residual[1]), 1: (0.0, 0.0)}.items():

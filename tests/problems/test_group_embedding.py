@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from cofactor.penalties import L21, GroupL21
-from cofactor.problems.group_embedding import GroupEmbeddingProblem
-from cofactor.solvers.multiplicative import repeat_updates
+from cofactor.problems.regression import GroupEmbeddingProblem
+from cofactor.solvers.descent import repeat_updates
 
 from ..losses.reference import gradient
 

@@ -8,7 +8,7 @@ from scipy import sparse, stats
 
 from cofactor.kernels import hinges
 from cofactor.kernels.random import fold, inverse_gaussians
-from cofactor.problems.hinge_posterior import FixedPrior, HingePosterior, HingeUsers, ThresholdPrior
+from cofactor.problems.max_margin import FixedPrior, HingePosterior, HingeUsers, ThresholdPrior
 from cofactor.problems.priors import Moments, moments
 from cofactor.problems.users import UsersHere
 from cofactor.samplers import Chain, Key, run

@@ -7,9 +7,20 @@ from scipy.stats import wishart
 from sklearn.svm import LinearSVC
 
 from cofactor.kernels import maxmargin
-from cofactor.problems.gaussian_rows import best_gaussian, gaussian_divergence, inverse_of_root, root
-from cofactor.problems.max_entropy import MaxEntropyProblem, threshold_centres, threshold_variance
-from cofactor.problems.stick_breaking import best_sticks, expected_logs, log_bounds, prior_logits, sticks_divergence
+from cofactor.problems.max_entropy import (
+    MaxEntropyProblem,
+    best_gaussian,
+    best_sticks,
+    expected_logs,
+    gaussian_divergence,
+    inverse_of_root,
+    log_bounds,
+    prior_logits,
+    root,
+    sticks_divergence,
+    threshold_centres,
+    threshold_variance,
+)
 from cofactor.ratings import as_ratings
 
 cvxpy = pytest.importorskip("cvxpy")

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cofactor.problems.biased_prior import BiasedPrior
-from cofactor.problems.ordinal_moves import OrdinalMoves
-from cofactor.problems.ordinal_probit import GapPrior, OrdinalUsers
+from cofactor.problems.ordinal_probit import GapPrior, OrdinalMoves, OrdinalUsers
+from cofactor.problems.priors import BiasedPrior
 from cofactor.problems.users import UsersHere
 from cofactor.samplers import Key, State
 

@@ -13,9 +13,8 @@ from cofactor.kernels.compile import exact
 from cofactor.kernels.gibbs import SINGLE, draw_ordinal_rows, draw_thresholds_and_latent, room_for
 from cofactor.kernels.gibbs_rows import draw_rows, own_table
 from cofactor.kernels.random import stream
-from cofactor.problems.biased_prior import BiasedPrior
 from cofactor.problems.ordinal_probit import GapPrior, OrdinalProbitPosterior, OrdinalUsers
-from cofactor.problems.priors import draw_normal_gamma
+from cofactor.problems.priors import BiasedPrior, draw_normal_gamma
 from cofactor.problems.users import UsersHere
 from cofactor.samplers import Chain, DivergedError, Key, State, run
 

@@ -10,10 +10,20 @@ from scipy.optimize import approx_fprime
 from scipy.special import logsumexp, softmax
 
 from cofactor.penalties import L2
-from cofactor.problems.pair_likelihood import PairLikelihoodProblem
-from cofactor.problems.pairs import FORMS, FOUR_STATES, TWO_STATES, PairForm
-from cofactor.problems.set_likelihood import SetLikelihoodProblem, pair_scores, with_context
-from cofactor.problems.tree_likelihood import LabelTree, TreeLikelihoodProblem, tree_best, tree_sums
+from cofactor.problems.random_fields import (
+    FORMS,
+    FOUR_STATES,
+    TWO_STATES,
+    LabelTree,
+    PairForm,
+    PairLikelihoodProblem,
+    SetLikelihoodProblem,
+    TreeLikelihoodProblem,
+    pair_scores,
+    tree_best,
+    tree_sums,
+    with_context,
+)
 from cofactor.solvers import lbfgs
 
 rng = np.random.default_rng(0)

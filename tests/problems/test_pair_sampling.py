@@ -10,10 +10,16 @@ from scipy.special import logsumexp, softmax
 from scipy.stats import chi2
 
 from cofactor.penalties import L2
-from cofactor.problems.pair_sampling import Chains, LabelInteractions
-from cofactor.problems.pairs import FORMS, TWO_STATES, PairForm
-from cofactor.problems.sampled_likelihood import SampledLikelihoodProblem
-from cofactor.problems.set_likelihood import pair_scores, with_context
+from cofactor.problems.random_fields import (
+    FORMS,
+    TWO_STATES,
+    Chains,
+    LabelInteractions,
+    PairForm,
+    SampledLikelihoodProblem,
+    pair_scores,
+    with_context,
+)
 
 rng = np.random.default_rng(0)
 N, D, L = 12, 3, 4

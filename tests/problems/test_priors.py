@@ -7,9 +7,15 @@ import pytest
 from scipy import sparse, special, stats
 
 from cofactor.kernels.threads import thread_limit
-from cofactor.problems.biased_prior import BiasedPrior
-from cofactor.problems.priors import LinkedPrior, NormalWishartPrior, draw_normal_gamma, moments, turned
-from cofactor.problems.sparse_priors import SparseNormalWishartPrior
+from cofactor.problems.priors import (
+    BiasedPrior,
+    LinkedPrior,
+    NormalWishartPrior,
+    SparseNormalWishartPrior,
+    draw_normal_gamma,
+    moments,
+    turned,
+)
 from cofactor.samplers import Key
 
 N, P, K = 40, 2, 3

@@ -6,7 +6,7 @@ from scipy.special import gammaln, psi
 
 from cofactor.problems.profiles import ProfileProblem, concentration_bound, newton_step
 from cofactor.ratings import Ratings
-from cofactor.solvers.multiplicative import repeat_updates
+from cofactor.solvers.descent import repeat_updates
 
 from ..losses.reference import gradient
 from ..ratings.reference import planted

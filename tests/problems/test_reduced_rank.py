@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cofactor.problems import Layout
-from cofactor.problems.reduced_rank import ReducedRankProblem
+from cofactor.problems.lowrank import ReducedRankProblem
 from cofactor.solvers import alternating_least_squares, lbfgs
 
 from ..losses.reference import gradient

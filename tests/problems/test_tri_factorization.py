@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from cofactor.problems.tri_factorization import TriFactorizationProblem
-from cofactor.solvers.multiplicative import repeat_updates
+from cofactor.problems.nonnegative import TriFactorizationProblem
+from cofactor.solvers.descent import repeat_updates
 
 from ..losses.reference import gradient
 

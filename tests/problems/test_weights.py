@@ -8,8 +8,8 @@ import pytest
 from cofactor.losses import AllThreshold, ImmediateThreshold, LogisticSquared, Proximal, SmoothHinge, Squared
 from cofactor.problems import ObservedProblem
 from cofactor.problems.bpmf import GaussianPosterior, GaussianUsers
+from cofactor.problems.joint import LinkedProblem
 from cofactor.problems.least_squares import LeastSquaresProblem
-from cofactor.problems.linked import LinkedProblem
 from cofactor.problems.priors import NormalWishartPrior
 from cofactor.problems.users import UsersHere
 from cofactor.samplers import Key

@@ -9,9 +9,8 @@ import pandas as pd
 import pytest
 
 from cofactor.errors import InputWarning
-from cofactor.ratings.features import FeatureTable
+from cofactor.ratings.features import FeatureTable, Standardization
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.standardization import Standardization
 
 IDS = [3, 1, 2, 5]
 AGES, TRADES = [30.0, 10.0, 20.0, 40.0], ["cook", "poet", None, "cook"]

@@ -27,9 +27,8 @@ from cofactor.ratings import (
     as_ratings,
 )
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.merging import RowMerge, among
 from cofactor.ratings.ranking import MODELS
-from cofactor.ratings.updates import Updates
+from cofactor.ratings.updates import RowMerge, Updates, among
 
 from .reference import planted
 

@@ -28,7 +28,7 @@ from cofactor.ratings import (
     Recommender,
 )
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.merging import among, merged
+from cofactor.ratings.updates import among, merged
 
 WEIGHED = {
     "ALS": ALS(2, 0.5, random_state=0),

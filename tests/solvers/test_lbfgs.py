@@ -6,10 +6,9 @@ from tests.together import together
 
 from cofactor.losses import SmoothHinge
 from cofactor.solvers import lbfgs
-from cofactor.solvers.lbfgs import _Pairs
+from cofactor.solvers.lbfgs import FlatVectors, _Pairs
 from cofactor.solvers.linesearch import DECREASE, FlatLine, wolfe_step
 from cofactor.solvers.result import Trace
-from cofactor.solvers.vectors import FlatVectors
 
 from .problems import Function, factorization, quadratic, rosenbrock
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cofactor.solvers.lbfgs_each import lbfgs_each
+from cofactor.solvers.lbfgs import lbfgs_each
 
 
 class Quadratics:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cofactor.solvers import SolverMismatchError
-from cofactor.solvers.multiplicative import repeat_updates, scale_by_ratio
+from cofactor.solvers.descent import repeat_updates, scale_by_ratio
 from cofactor.solvers.result import Progress
 
 from .problems import Function, quadratic

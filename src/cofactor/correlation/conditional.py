@@ -17,7 +17,7 @@ from cofactor.correlation.logistic import Singles, fit_labels, fit_pairs, in_blo
 from cofactor.correlation.similarities import co_occurrence
 from cofactor.errors import InvalidInputError
 from cofactor.limits import CELLS
-from cofactor.problems.logistics import Rotated, rotated
+from cofactor.problems.classifiers import Rotated, rotated
 from cofactor.weights import as_weights
 
 __all__ = ["likelihood_gain", "partial_correlation"]

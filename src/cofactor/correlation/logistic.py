@@ -11,8 +11,8 @@ from scipy.special import expit
 
 from cofactor.correlation.checks import Floats
 from cofactor.kernels.threads import library_limit, parallel_for
-from cofactor.problems.logistics import LogisticProblems, Rotated
-from cofactor.solvers.lbfgs_each import lbfgs_each
+from cofactor.problems.classifiers import LogisticProblems, Rotated
+from cofactor.solvers.lbfgs import lbfgs_each
 
 __all__ = ["Singles", "fit_labels", "fit_pairs", "in_blocks"]
 

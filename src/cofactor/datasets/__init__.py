@@ -30,9 +30,9 @@
 ============================  ======================================================================
 
 Loaders and readers of ratings return a `RatingDataset`: ``X`` (user and item ids), ``y`` (ratings), ``scale`` (the
-possible ratings, None if continuous), titles and times; `read_interactions` returns an `InteractionDataset`, whose ``y``
-are counts. Those of labels return a `LabelDataset`: ``X`` (features), ``Y`` (labels, sparse), names of both, and the official split
-if there is one.
+possible ratings, None if continuous), titles and times; `read_interactions` returns an `InteractionDataset`, whose
+``y`` are counts. Those of labels return a `LabelDataset`: ``X`` (features), ``Y`` (labels, sparse), names of both, and
+the official split if there is one.
 
 Known sets are looked for in ``$COFACTOR_DATA``, then in the user's cache, then downloaded with a verified
 checksum.

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     )
     from cofactor.evaluation.stats.scores import Scores
     from cofactor.evaluation.tables import MeanTable, mean_table, split_scores
-    from cofactor.model.given_splits import GivenSplits
     from cofactor.model.label_splits import GroupedLabelKFold, StratifiedLabelHoldout, StratifiedLabelKFold
     from cofactor.model.named_splits import LABEL_PROTOCOLS, PROTOCOLS, splitter_of
     from cofactor.model.selection.grid import select_parameters
@@ -41,9 +40,16 @@ if TYPE_CHECKING:
     from cofactor.model.selection.path import Validation, select_alpha
     from cofactor.model.selection.search import Search
     from cofactor.model.selection.trials import out_of_fold_scores, try_all
-    from cofactor.model.splits import Holdout, StrongGeneralization, WeakGeneralization
-    from cofactor.model.time_splits import TimeSplit, UserLast
-    from cofactor.model.user_splits import NewUsers, PerUserHoldout
+    from cofactor.model.splits import (
+        GivenSplits,
+        Holdout,
+        NewUsers,
+        PerUserHoldout,
+        StrongGeneralization,
+        TimeSplit,
+        UserLast,
+        WeakGeneralization,
+    )
 
 __all__ = [
     "LABEL_PROTOCOLS",

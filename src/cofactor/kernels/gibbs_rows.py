@@ -17,7 +17,8 @@ from cofactor.kernels.arrays import empty, zeros
 from cofactor.kernels.compile import exact, ordered
 from cofactor.kernels.lanes import AHEAD, LANES, fetch_lanes, filled, fma, load, total
 from cofactor.kernels.normal import quantiles
-from cofactor.kernels.normal_equations import (
+from cofactor.kernels.random import stream, uniforms
+from cofactor.kernels.ridge import (
     add_entries,
     add_targets,
     begin_equations,
@@ -30,7 +31,6 @@ from cofactor.kernels.normal_equations import (
     solve,
     square,
 )
-from cofactor.kernels.random import stream, uniforms
 
 
 @ordered

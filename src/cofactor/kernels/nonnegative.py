@@ -4,7 +4,7 @@ import numpy as np
 
 from cofactor.kernels.arrays import empty
 from cofactor.kernels.compile import kernel
-from cofactor.kernels.rows import add_outer
+from cofactor.kernels.ridge import add_outer
 
 
 @kernel

@@ -1,13 +1,19 @@
-"""Stochastic gradient steps for two matrices that share codes: rows x ≈ P h and y ≈ Q h.
+"""Stochastic gradient steps: of two matrices that share codes, of observed entries, and of pairs of items.
 
-A step P ← c P + b (x - P h) hᵀ changes all of P, but it is P (c I - b h hᵀ) + b x hᵀ. Therefore P is kept as a product
-A M with a small square M: the first term changes M alone, the second only those rows of A where x is not zero. N is
-the inverse of M, and G = PᵀP is kept current, so that a row costs O(nnz s + s²) besides the solution for its code.
+Two matrices have rows x ≈ P h and y ≈ Q h. A step P ← c P + b (x - P h) hᵀ changes all of P, but it is P (c I - b h hᵀ)
++ b x hᵀ. Therefore P is kept as a product A M with a small square M: the first term changes M alone, the second only
+those rows of A where x is not zero. N is the inverse of M, and G = PᵀP is kept current, so that a row costs O(nnz s +
+s²) besides the solution for its code.
+
+Pairs are an item that a user has and one that the user lacks: Bayesian personalized ranking.
 """
+
+import numpy as np
 
 from cofactor.kernels.arrays import empty
 from cofactor.kernels.cholesky import factorize, solve_lower, solve_upper
 from cofactor.kernels.compile import kernel
+from cofactor.kernels.random import stream, uniform
 
 #: A step takes away at most this share of P along h, so that c I - b h hᵀ keeps an inverse. A step of 1 / ‖h‖² fits x
 #: exactly, longer ones overshoot.
@@ -144,3 +150,86 @@ def sweep(order, first, X, Y, features, labels, conditions, weight, ridge, decay
         inverse_step += decay
         k += 1
     return k, inverse_step
+
+
+#: A step goes at most this share of the way to where the entry is fitted exactly; longer ones overshoot.
+
+
+@kernel
+def entry_steps(order, rows, columns, targets, link, U, V, ridge_u, ridge_v, step):  # type: ignore[no-untyped-def]
+    """Take a step for each entry of `order`, in place, along minus the gradient of its share of half the objective.
+
+    The share of entry (i, j) is ½ (y - g(U_i·V_j))² + ½ ridge_u_i ‖U_i‖² + ½ ridge_v_j ‖V_j‖² with
+    g(x) = low + span / (1 + e^-(x + offset)), (low, span, offset) = `link`; g(x) = x where span is 0.
+    """
+    low, span, offset = link
+    d = U.shape[1]
+    for at in range(len(order)):
+        k = order[at]
+        i = rows[k]
+        j = columns[k]
+        u = U[i]
+        v = V[j]
+        s = 0.0
+        u_squared = 0.0
+        v_squared = 0.0
+        for f in range(d):
+            s += u[f] * v[f]
+            u_squared += u[f] * u[f]
+            v_squared += v[f] * v[f]
+        slope = 1.0
+        if span > 0:
+            p = 1 / (1 + np.exp(-(s + offset)))
+            slope = span * p * (1 - p)
+            s = low + span * p
+        curvature = slope * slope * (u_squared + v_squared) + max(ridge_u[i], ridge_v[j])
+        t = min(step, LARGEST_SHARE / curvature) if curvature > 0 else step
+        pull = t * slope * (targets[k] - s)
+        keep_u = 1 - t * ridge_u[i]
+        keep_v = 1 - t * ridge_v[j]
+        for f in range(d):
+            a = u[f]
+            b = v[f]
+            u[f] = keep_u * a + pull * b
+            v[f] = keep_v * b + pull * a
+
+
+@kernel
+def rank_pairs(  # type: ignore[no-untyped-def]
+    key, n_steps, rate, alpha, rows, indptr, indices, weights, others, U, V, c, moves_items
+):
+    """Take gradient steps, each on a random entry and a random one of `others` that its row lacks, in one fixed order.
+
+    Of -w log σ(x_ij - x_ik) + alpha/2 (‖U_i‖² + ‖V_j‖² + ‖V_k‖² + c_j² + c_k²), x = U·V + c. Items stay where they are
+    unless `moves_items` is true. Returns the mean loss.
+    """
+    state = stream(key, 0)
+    n, m, d = len(indices), len(others), V.shape[1]
+    total = 0.0
+    for _ in range(n_steps):
+        state, u = uniform(state)
+        e = min(int(u * n), n - 1)
+        i, j = rows[e], indices[e]
+        state, u = uniform(state)
+        k = others[min(int(u * m), m - 1)]
+        at = np.searchsorted(indices[indptr[i] : indptr[i + 1]], k)
+        if at < indptr[i + 1] - indptr[i] and indices[indptr[i] + at] == k:
+            continue
+        x = c[j] - c[k]
+        a, b, v = U[i], V[j], V[k]
+        for f in range(d):
+            x += a[f] * (b[f] - v[f])
+        slope = weights[e] / (1 + np.exp(x))
+        total += weights[e] * np.log1p(np.exp(-x))
+        step = rate * slope
+        shrink = 1 - rate * alpha
+        for f in range(d):
+            own = a[f]
+            a[f] = shrink * own + step * (b[f] - v[f])
+            if moves_items:
+                b[f] = shrink * b[f] + step * own
+                v[f] = shrink * v[f] - step * own
+        if moves_items:
+            c[j] = shrink * c[j] + step
+            c[k] = shrink * c[k] - step
+    return total / max(n_steps, 1)

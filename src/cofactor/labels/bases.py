@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from cofactor.model.callers import callers_level
-from cofactor.solvers.nnls import nonnegative_least_squares
+from cofactor.model.convergence import callers_level
+from cofactor.solvers.linear import nonnegative_least_squares
 
 __all__ = ["coefficients_on"]
 

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from cofactor.errors import InputWarning
 from cofactor.labels.features import CheckedFeatures, is_sparse
-from cofactor.model.callers import callers_level
+from cofactor.model.convergence import callers_level
 from cofactor.passes import batches, stacked, together
 
 __all__ = ["dealt", "n_distinct", "warn_of_copies"]

@@ -16,7 +16,7 @@ from cofactor.checks import check_sparse
 from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.limits import LARGEST, SMALLEST
 from cofactor.masks import refuse_masked
-from cofactor.model.callers import callers_level
+from cofactor.model.convergence import callers_level
 from cofactor.passes import InPasses, added, in_parts, together
 from cofactor.text import few
 from cofactor.typing import Features

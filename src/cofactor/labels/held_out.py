@@ -15,7 +15,7 @@ from cofactor.labels.decoding import AUTO, Decoder, learn_threshold
 from cofactor.labels.features import column_means
 from cofactor.labels.fit_input import FitInput
 from cofactor.labels.known import known_shares
-from cofactor.model.callers import callers_level
+from cofactor.model.convergence import callers_level
 from cofactor.text import counted
 from cofactor.weights import relative_weights
 

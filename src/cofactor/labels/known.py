@@ -18,7 +18,7 @@ from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.frames import as_frame
 from cofactor.labels.data import LabelForm, as_labels, in_trained_order, place_of_label
 from cofactor.labels.features import is_sparse
-from cofactor.model.callers import callers_level
+from cofactor.model.convergence import callers_level
 
 __all__ = [
     "KnownLabels",

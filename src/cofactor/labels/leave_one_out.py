@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from cofactor.errors import InvalidInputError
-from cofactor.kernels.leverage import quadratic_forms
+from cofactor.kernels.regression import quadratic_forms
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.labels.features import CheckedFeatures, column_means, cross_products, is_sparse, scaled_rows
 from cofactor.passes import Mapped, added, batches, in_parts, rows_of, stacked, together

@@ -36,7 +36,7 @@ from cofactor.labels.features import (
 )
 from cofactor.labels.leave_one_out import RidgeAt, RidgeProblem, ridge_problem
 from cofactor.labels.scaling import SCALES, Scaling, learn_scaling
-from cofactor.model.callers import callers_level
+from cofactor.model.convergence import callers_level
 from cofactor.passes import added, in_parts, together
 from cofactor.solvers.linear import solve_positive
 from cofactor.typing import Features

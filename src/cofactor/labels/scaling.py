@@ -18,7 +18,7 @@ from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels.features import LARGEST, CheckedFeatures, SeenFeatures, column_means, is_sparse
 from cofactor.labels.leave_one_out import BestAlpha, ridge_problem
 from cofactor.limits import CELLS
-from cofactor.model.callers import callers_level
+from cofactor.model.convergence import callers_level
 from cofactor.model.state import check_array
 from cofactor.passes import InPasses, together
 from cofactor.text import counted

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.kernels import ordinal
+from cofactor.kernels import margins
 from cofactor.losses.base import EntryLoss, Work
 from cofactor.losses.binary import MarginLoss, SmoothHinge
 
@@ -92,8 +92,8 @@ class AllThreshold(_Thresholded):
     0.75
     """
 
-    _expand = ordinal.expand_all
-    _reduce = ordinal.reduce_all
+    _expand = margins.expand_all
+    _reduce = margins.reduce_all
 
 
 class ImmediateThreshold(_Thresholded):
@@ -112,8 +112,8 @@ class ImmediateThreshold(_Thresholded):
     0.65
     """
 
-    _expand = ordinal.expand_immediate
-    _reduce = ordinal.reduce_immediate
+    _expand = margins.expand_immediate
+    _reduce = margins.reduce_immediate
 
     def _n_margins(self, n_thresholds: int) -> int:
         return 2
@@ -166,17 +166,17 @@ class Proximal(_OnMargins):
         self._set_planes(lo, hi, local, levels, weights, x, means, counts)
         z = np.empty((last - first) * self.n_levels, dtype=x.dtype)
         slope = np.empty_like(z)
-        ordinal.expand_proximal(0, rows, local, levels, x, means, counts, z)
+        margins.expand_proximal(0, rows, local, levels, x, means, counts, z)
         type(self.margin).in_place(z, slope)
         work.weigh(lo, hi, z, slope)
         losses = work.losses[lo:hi]
-        ordinal.reduce_proximal(0, rows, local, levels, weights, x, means, counts, z, slope, slopes, d_means, losses)
+        margins.reduce_proximal(0, rows, local, levels, weights, x, means, counts, z, slope, slopes, d_means, losses)
 
     def _set_planes(
         self, lo: int, hi: int, indptr: Any, levels: Any, weights: Any, scores: Any, means: Any, counts: Any
     ) -> None:
         """Write the planes of the rows lo..hi, and of how many scores each is the mean."""
-        ordinal.level_means(0, hi - lo, indptr, levels, weights, scores, means, counts)
+        margins.level_means(0, hi - lo, indptr, levels, weights, scores, means, counts)
 
 
 class ToPlanes(Proximal):

@@ -1,14 +1,40 @@
 """Warnings of an estimator about its fit: the solver ran out of iterations, or nothing would be predicted."""
 
+from __future__ import annotations
+
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from sklearn.exceptions import ConvergenceWarning
 
-from cofactor.model.callers import callers_level
 from cofactor.solvers.result import Result
 from cofactor.text import counted
+
+__all__ = [
+    "NothingPredictedWarning",
+    "callers_level",
+    "predicts_none",
+    "warn_if_unfinished",
+    "warn_of_unsolved",
+    "with_unfinished",
+]
+
+
+_PASSED_OVER = ("cofactor", "joblib")
+
+
+def callers_level() -> int:
+    """Return the ``stacklevel`` with which the function that asks warns about the code of the user.
+
+    Frames of this package, and those of joblib between them, are passed over.
+    """
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _PASSED_OVER:
+        frame, level = frame.f_back, level + 1
+    return level
+
 
 _Fitted = TypeVar("_Fitted")
 

@@ -19,7 +19,7 @@ from cofactor.checks import check_number, make_generator
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.frames import as_frame
 from cofactor.kernels.stratify import pair_keys, stratify
-from cofactor.model.rows import Rows, check_part, column_of
+from cofactor.model.splits import Rows, check_part, column_of
 
 __all__ = ["GroupedLabelKFold", "StratifiedLabelHoldout", "StratifiedLabelKFold"]
 

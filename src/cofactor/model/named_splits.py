@@ -11,11 +11,18 @@ import numpy as np
 from sklearn.model_selection import KFold, PredefinedSplit
 
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
-from cofactor.model.given_splits import GivenSplits
 from cofactor.model.label_splits import GroupedLabelKFold, StratifiedLabelKFold
-from cofactor.model.splits import Holdout, Parts, StrongGeneralization, WeakGeneralization
-from cofactor.model.time_splits import TimeSplit, UserLast
-from cofactor.model.user_splits import NewUsers, PerUserHoldout
+from cofactor.model.splits import (
+    GivenSplits,
+    Holdout,
+    NewUsers,
+    Parts,
+    PerUserHoldout,
+    StrongGeneralization,
+    TimeSplit,
+    UserLast,
+    WeakGeneralization,
+)
 from cofactor.text import did_you_mean
 
 __all__ = [

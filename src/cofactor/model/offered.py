@@ -1,7 +1,9 @@
-"""Methods that an object has only under a condition, and whose absence says why."""
+"""What a model can do and what not: methods that are absent under a condition and say why, and who can instead."""
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Callable
 from functools import update_wrapper
 from types import MethodType
@@ -9,7 +11,28 @@ from typing import Any, cast
 
 from cofactor.errors import InvalidInputError
 
-__all__ = ["offered_if"]
+__all__ = ["kinds_of", "offered_if"]
+
+
+def kinds_of(base: type[Any]) -> list[type[Any]]:
+    """Return the classes below a class of which there can be instances, each before those below it.
+
+    Models of its package, which are loaded when they are used, are all among them.
+
+    Examples
+    --------
+    >>> class Base: ...
+    >>> class One(Base): ...
+    >>> class Another(Base): ...
+    >>> class OneMore(One): ...
+    >>> [kind.__name__ for kind in kinds_of(Base)]
+    ['One', 'OneMore', 'Another']
+    """
+    list(getattr(sys.modules.get(base.__module__.rpartition(".")[0]), "MODELS", {}).values())  # it loads them
+    found = []
+    for kind in base.__subclasses__():
+        found += [*([] if inspect.isabstract(kind) else [kind]), *kinds_of(kind)]
+    return list(dict.fromkeys(found))
 
 
 class _Offered:

@@ -1,4 +1,4 @@
-"""Ways to split ratings into training and test rows.
+"""Ways to split rows into training and test rows: at random, by time, by user, or as given.
 
 Every splitter of ratings takes X, the pairs of user id and item id (array of shape (n, 2), list of pairs, or frame of
 two columns; times may be in a third one), and yields sorted arrays of row numbers. The same ``random_state`` gives the
@@ -9,30 +9,112 @@ same split. Splits that hold out a share of each user are in
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.model_selection import BaseShuffleSplit, ShuffleSplit
-from sklearn.utils import check_consistent_length, check_random_state
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import BaseCrossValidator, BaseShuffleSplit, ShuffleSplit
+from sklearn.utils import check_consistent_length, check_random_state, indexable
 
-from cofactor.columns import check_pair_names
-from cofactor.errors import InvalidInputError
-from cofactor.frames import as_frame
-from cofactor.model.rows import Rows
-from cofactor.model.times import split_times
+from cofactor.checks import check_number
+from cofactor.columns import check_pair_names, find_timestamp, names_pairs
+from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.frames import as_frame, as_series
+from cofactor.model.times import is_missing, likely_seconds, seconds_of, split_times
 from cofactor.text import counted
 
 __all__ = [
+    "GivenSplits",
     "Holdout",
+    "NewUsers",
     "Parts",
+    "PerUserHoldout",
+    "Rows",
     "RowsOfUsers",
     "StrongGeneralization",
+    "TimeSplit",
+    "UserLast",
     "WeakGeneralization",
+    "check_part",
+    "column_of",
+    "held_out_counts",
     "n_held_out_users",
+    "n_rows",
 ]
+
+
+Rows: TypeAlias = NDArray[np.int64]
+"""Numbers of rows."""
+
+
+def column_of(values: Any, n: int, argument: str) -> NDArray[Any]:
+    """Return n values that can be sorted, none of which is missing."""
+    series = as_series(values)
+    table = np.asarray(values) if series is None else series.to_numpy()
+    if table.shape != (n,):
+        raise InvalidInputError(
+            f"{argument} has shape {table.shape}, expected ({n},): one for each row", argument=argument
+        )
+    if table.dtype.kind == "O":
+        missing = np.array([is_missing(value) for value in table.tolist()], dtype=bool)
+        if not missing.any():
+            kinds = {isinstance(value, str) for value in table.tolist()}
+            table = table.astype(str) if kinds == {True} else _comparable(table, argument)
+    else:
+        missing = np.isnat(table) if table.dtype.kind in "mM" else table != table
+    if np.any(missing):
+        raise InvalidInputError(
+            f"{argument}: missing for {counted(int(np.sum(missing)), 'row')}, the first is {int(np.argmax(missing))}",
+            argument=argument,
+        )
+    return table
+
+
+def _comparable(table: NDArray[Any], argument: str) -> NDArray[Any]:
+    """Return objects as numbers or dates."""
+    found = np.array(table.tolist())
+    if found.dtype.kind not in "biufmM":
+        try:
+            return seconds_of(table, name=argument)
+        except InvalidTypeError as error:
+            raise InvalidInputError(
+                f"{argument} must be numbers, dates or strings, not a mixture", argument=argument
+            ) from error
+    return found
+
+
+def n_rows(X: Any) -> int:
+    """Return the number of rows of a table, or of a list of them."""
+    (X,) = indexable(X)
+    return int(X.shape[0] if hasattr(X, "shape") else len(X))
+
+
+def check_part(test_size: Any) -> None:
+    """Refuse what is no part of the rows."""
+    check_number("test_size", test_size, low=0, inclusive=False)
+    if test_size >= 1:
+        raise InvalidInputError("expected a part of the rows, below 1", argument="test_size", found=test_size)
+
+
+def held_out_counts(counts: Rows, test_size: Any) -> Rows:
+    """Return how many rows of each user to hold out: a part of them, rounded, or a number; at most all but one.
+
+    Examples
+    --------
+    >>> held_out_counts(np.array([1, 2, 10, 100]), 0.2), held_out_counts(np.array([1, 2, 10]), 5)
+    (array([ 0,  1,  2, 20]), array([0, 1, 5]))
+    """
+    if isinstance(test_size, Integral):
+        check_number("test_size", test_size, low=1, whole=True)
+        wanted = np.full_like(counts, int(test_size))
+    else:
+        check_part(test_size)
+        wanted = np.maximum(np.floor(test_size * counts + 0.5 + 1e-9).astype(np.int64), 1)
+    return np.minimum(wanted, counts - 1)
+
 
 Parts = tuple[Rows, Rows | None, Rows]
 """Training, fold-in (None where there is none) and test rows."""
@@ -323,3 +405,446 @@ def _encode(ids: NDArray[Any]) -> NDArray[np.int64]:
         distinct = list(dict.fromkeys(keys))  # a sort that fails may leave them half sorted
     position = {key: k for k, key in enumerate(distinct)}
     return np.fromiter((position[key] for key in keys), dtype=np.int64, count=len(keys))
+
+
+class PerUserHoldout(BaseShuffleSplit):
+    """Hold out a random share of the ratings of each user: what else known users interact with.
+
+    A user with n ratings gives the part `test_size` of them, rounded, but at least one; or so many ratings, if it is a
+    whole number; in both cases at most n - 1. So all test users are in training, and who has a single rating is in
+    training only. `UserLast` is the same by time, which says more of what users do next.
+
+    Parameters
+    ----------
+    test_size : float or int, default=0.2
+        Part, or number, of the ratings of each user to hold out.
+    n_splits : int, default=3
+        Number of independent splits.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+
+    Examples
+    --------
+    >>> X = [(user, item) for user in ("ann", "bob") for item in range(5)]
+    >>> for train, test in PerUserHoldout(0.4, n_splits=1, random_state=0).split(X):
+    ...     print(train, test)
+    [0 1 2 5 7 8] [3 4 6 9]
+    """
+
+    def __init__(self, test_size: float = 0.2, n_splits: int = 3, random_state: Any = None) -> None:
+        super().__init__(n_splits=n_splits, random_state=random_state)
+        self.test_size = test_size
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Rows, Rows]]:
+        """Yield sorted training and test rows of each split.
+
+        Parameters
+        ----------
+        X : array of shape (n, 2), list of pairs, or frame of two columns
+            User id and item id of each rating.
+        y, groups : ignored
+            For scikit-learn's interface.
+
+        Raises
+        ------
+        InvalidInputError
+            If no user has two ratings.
+        """
+        users = RowsOfUsers(X, y)
+        sizes = held_out_counts(users.counts, self.test_size)
+        rng = check_random_state(self.random_state)
+        for _ in range(self.get_n_splits()):
+            held_out = some_of_each(users, sizes, rng)
+            yield np.flatnonzero(~held_out), np.flatnonzero(held_out)
+
+
+class NewUsers(BaseShuffleSplit):
+    """Hold out users: train on the others, fold the new ones in from a share of their ratings, and test on the rest.
+
+    The held-out users are drawn among those with at least two ratings. Unlike `StrongGeneralization`, which tests one
+    rating of each, it tests a share of the ratings of each, as recommendations for new users need it. Protocols are
+    measured with `split_fold_in`; ``split`` yields training and test rows alone.
+
+    Parameters
+    ----------
+    test_users : float or int, default=0.1
+        Part, or number, of the users to hold out. A part is one of all users, rounded up.
+    test_size : float or int, default=0.2
+        Part, or number, of the ratings of each of them to test, as in `PerUserHoldout`; the others are folded in.
+    n_splits : int, default=3
+        Number of independent splits.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+
+    Examples
+    --------
+    >>> X = [(user, item) for user in range(10) for item in range(5)]
+    >>> for train, fold_in, test in NewUsers(2, 0.4, n_splits=1, random_state=0).split_fold_in(X):
+    ...     print(train.size, fold_in, test)
+    40 [11 13 14 42 43 44] [10 12 40 41]
+    """
+
+    def __init__(
+        self, test_users: float = 0.1, test_size: float = 0.2, n_splits: int = 3, random_state: Any = None
+    ) -> None:
+        super().__init__(n_splits=n_splits, random_state=random_state)
+        self.test_users = test_users
+        self.test_size = test_size
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Rows, Rows]]:
+        """Yield the rows of the training users, and the test rows of the new ones.
+
+        Parameters
+        ----------
+        X : array of shape (n, 2), list of pairs, or frame of two columns
+            User id and item id of each rating.
+        y, groups : ignored
+            For scikit-learn's interface.
+        """
+        for train, _, test in self.split_fold_in(X, y):
+            yield train, test
+
+    def split_fold_in(self, X: Any, y: Any = None) -> Iterator[tuple[Rows, Rows, Rows]]:
+        """Yield training, fold-in and test rows of each split: sorted, and together all rows.
+
+        Parameters
+        ----------
+        X : array of shape (n, 2), list of pairs, or frame of two columns
+            User id and item id of each rating.
+        y : ignored
+            For symmetry with ``split``.
+
+        Raises
+        ------
+        InvalidInputError
+            If ``test_users`` is out of range, or too few users have two ratings.
+        """
+        users = RowsOfUsers(X, y)
+        n_new = n_held_out_users(self.test_users, users)
+        sizes = held_out_counts(users.counts, self.test_size)
+        rng = check_random_state(self.random_state)
+        for _ in range(self.get_n_splits()):
+            new = np.zeros(users.counts.size, dtype=np.bool_)
+            new[rng.permutation(users.with_two)[:n_new]] = True
+            tested = some_of_each(users, np.where(new, sizes, 0), rng)
+            of_new = new[users.codes]
+            yield np.flatnonzero(~of_new), np.flatnonzero(of_new & ~tested), np.flatnonzero(tested)
+
+
+def some_of_each(users: RowsOfUsers, sizes: Rows, rng: np.random.RandomState) -> NDArray[np.bool_]:
+    """Return which rows to hold out: so many random ones of each user."""
+    shuffled = np.lexsort((rng.random_sample(users.n_rows), users.codes))
+    codes = users.codes[shuffled]
+    chosen = np.arange(users.n_rows) - users.starts[codes] < sizes[codes]
+    found = np.zeros(users.n_rows, dtype=np.bool_)
+    found[shuffled[chosen]] = True
+    return found
+
+
+class TimeSplit(BaseCrossValidator):
+    """Train on what came before, test on what came next: splits of ratings, or of instances, by time.
+
+    The rows in order of time are cut into ``n_splits + 1`` blocks of about the same size. Split k trains on the
+    first k blocks and tests on the next one. Rows of the same time are never cut apart: all of them are in the
+    later block. Or one moment parts the rows: those before it train, those from it on test.
+
+    Parameters
+    ----------
+    n_splits : int, default=3
+        Number of splits, at least 1.
+    times : array-like of shape (n,), optional
+        Time of each row: numbers, dates (datetime64), or strings that sort, such as ISO dates. By default those of X,
+        if it holds ratings that have times (see `split`), otherwise rows are in order of time. `evaluate` and `compare`
+        give those of the data.
+    test_size : float, optional
+        Part of the rows in each test block; by default 1 / (n_splits + 1). The first training block is what is
+        left.
+    at : number, date or str, optional
+        The moment that parts the rows, in place of blocks: then there is one split.
+
+    Raises
+    ------
+    InvalidInputError
+        If times are missing, or so many are the same that a block would be empty; if all are before `at`, or none.
+
+    Examples
+    --------
+    >>> for train, test in TimeSplit(2, times=[2020, 2019, 2021, 2019, 2020, 2021]).split(np.zeros(6)):
+    ...     print(train, test)
+    [1 3] [0 4]
+    [0 1 3 4] [2 5]
+    >>> [(train, test)] = TimeSplit(at=2021, times=[2020, 2019, 2021, 2019, 2020, 2021]).split(np.zeros(6))
+    >>> print(train, test)
+    [0 1 3 4] [2 5]
+    """
+
+    def __init__(
+        self,
+        n_splits: int = 3,
+        *,
+        times: ArrayLike | None = None,
+        test_size: float | None = None,
+        at: Any = None,
+    ) -> None:
+        self.n_splits = n_splits
+        self.times = times
+        self.test_size = test_size
+        self.at = at
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of splits; X, y and groups are ignored."""
+        return int(self.n_splits) if self.at is None else 1
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Rows, Rows]]:
+        """Yield sorted training and test rows of each split.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or array, or frame, of n rows
+            Features, or pairs of user id and item id. The third column of pairs, or that of a frame which is called
+            timestamp, time or date, is the time of each row if the splitter has none.
+        y : array-like of shape (n,) or (n, n_labels), optional
+            Ratings; or labels, then X holds features, and none of them is a time.
+        groups : ignored
+            For scikit-learn's interface.
+
+        Raises
+        ------
+        InvalidInputError
+            If it is not clear whether the third column of numbers in X is a time or a feature.
+        """
+        given = _times_in(X, y) if self.times is None else self.times
+        if self.at is not None:
+            yield self._parted(n_rows(X), given)
+            return
+        check_number("n_splits", self.n_splits, low=1, whole=True)
+        n, k = n_rows(X), int(self.n_splits)
+        order, starts = np.arange(n), np.arange(n)
+        if given is not None:
+            times = column_of(given, n, "times")
+            order = np.argsort(times, kind="stable")
+            starts = np.searchsorted(times[order], times[order])  # where the instances of the same time begin
+        cuts = [*(starts[place] for place in self._places(n, k)), n]
+        if min(np.diff([0, *cuts])) < 1:
+            raise InvalidInputError(
+                f"{len(set(starts.tolist()))} different times are too few, or too unevenly spread, for {k} splits",
+                argument="n_splits",
+                advice="take fewer splits",
+            )
+        for first, last in pairwise(cuts):
+            yield np.sort(order[:first]), np.sort(order[first:last])
+
+    def _parted(self, n: int, given: Any) -> tuple[Rows, Rows]:
+        """Return the rows before the moment, and those from it on."""
+        if given is None or self.test_size is not None:
+            lacking = "times are missing, which it parts" if given is None else "test_size says so too"
+            raise InvalidInputError(f"the moment to split at, but {lacking}", argument="at", found=self.at)
+        times, at = column_of(given, n, "times"), column_of([self.at], 1, "at")
+        if times.dtype.kind != "U":
+            try:
+                at = at.astype("datetime64[us]") if at.dtype.kind == "U" else at
+            except ValueError:
+                raise InvalidInputError(
+                    "expected a number, or a date such as 2020-12-31", argument="at", found=self.at
+                ) from None
+            times, at = seconds_of(times, name="times"), seconds_of(at, name="at")
+        elif at.dtype.kind != "U":
+            raise InvalidInputError("expected text, as the times are", argument="at", found=self.at)
+        later = times >= at
+        if later.all() or not later.any():
+            every = "from it on" if later.all() else "before it"
+            raise InvalidInputError(
+                f"all {n} rows are {every}", argument="at", found=self.at, advice="take a moment between"
+            )
+        return np.flatnonzero(~later), np.flatnonzero(later)
+
+    def _places(self, n: int, k: int) -> list[int]:
+        """Return where in the order of time the test blocks would begin if all times differed."""
+        if self.test_size is None:
+            height = n / (k + 1)
+        else:
+            check_part(self.test_size)
+            height = float(self.test_size) * n
+        places = [round(n - height * (k - fold)) for fold in range(k)]
+        if not 0 < places[0] <= n - k:
+            raise InvalidInputError(
+                f"{n} rows are too few for {k} splits"
+                + ("" if self.test_size is None else f" that test {self.test_size:g} of them each"),
+                argument="n_splits",
+                advice="take fewer splits",
+            )
+        return places
+
+
+class UserLast(BaseCrossValidator):
+    """Hold out the last ratings of each user, by time: what users do next, from all that they, and others, did.
+
+    A user with n ratings gives the part `test_size` of them, rounded, but at least one; or so many ratings, if it is a
+    whole number; in both cases at most n - 1. So all test users are in training, and who has a single rating is in
+    training only. Of ratings at the same time the later rows count as later. The training part may hold ratings of
+    others that are later than some in the test part; that of `TimeSplit` holds none.
+
+    Parameters
+    ----------
+    test_size : float or int, default=0.2
+        Part, or number, of the ratings of each user to hold out.
+    times : array-like of shape (n,), optional
+        Time of each rating, see `cofactor.model.times.seconds_of`. By default that in a third column of X; `evaluate`
+        and `compare` give those of the data.
+
+    Raises
+    ------
+    InvalidInputError
+        If times are missing, or no user has two ratings.
+
+    Examples
+    --------
+    >>> X = [("ann", "Up"), ("bob", "Up"), ("ann", "Alien"), ("bob", "Brazil"), ("eve", "Up"), ("ann", "Heat")]
+    >>> [(train, test)] = UserLast(1, times=[30, 5, 20, 5, 9, 10]).split(X)
+    >>> print(train, test)
+    [1 2 4 5] [0 3]
+    """
+
+    def __init__(self, test_size: float = 0.2, *, times: ArrayLike | None = None) -> None:
+        self.test_size = test_size
+        self.times = times
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return 1: users have one last part; X, y and groups are ignored."""
+        return 1
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Rows, Rows]]:
+        """Yield sorted training and test rows.
+
+        Parameters
+        ----------
+        X : array of shape (n, 2) or (n, 3), list of pairs or triples, or frame
+            User id and item id of each rating, perhaps with its time.
+        y, groups : ignored
+            For scikit-learn's interface.
+        """
+        pairs, times = split_times(X)
+        users, times = RowsOfUsers(pairs, y), times if self.times is None else self.times
+        if times is None:
+            raise InvalidInputError(
+                "times are missing, which say what is last",
+                argument="times",
+                advice="give them to the splitter, or in a third column of X",
+            )
+        seconds = seconds_of(times, users.n_rows, "times")
+        by_user = np.lexsort((seconds, users.codes))  # of equal times the rows keep their order
+        codes = users.codes[by_user]
+        left = users.starts[codes] + users.counts[codes] - np.arange(users.n_rows)  # from this rating on
+        held_out = left <= held_out_counts(users.counts, self.test_size)[codes]
+        yield np.sort(by_user[~held_out]), np.sort(by_user[held_out])
+
+
+def _times_in(X: Any, y: Any) -> Any:
+    """Return the times that ratings have in X; None for pairs without times, and for features."""
+    if len(getattr(y, "shape", ())) == 2 or (isinstance(y, list | tuple) and y and np.iterable(y[0])):
+        return None  # labels
+    frame = as_frame(X)
+    if frame is not None:
+        names = [str(name) for name in frame.columns]
+        position = find_timestamp(names, len(names), ()) if len(names) == 3 or names_pairs(names) else None
+        return None if position is None else frame[frame.columns[position]].to_native()
+    pairs, times = split_times(X)
+    if times is None:
+        return None
+    column, first = np.asarray(times), np.asarray(pairs[:1], dtype=object).ravel()
+    if any(isinstance(one, str) for one in first) or likely_seconds(column):
+        return column
+    raise InvalidInputError(
+        "X has three columns of numbers, of which the third may be a time or a feature",
+        argument="times",
+        advice="say so: times=X[:, 2], or times=range(len(X)) if the rows are in order of time",
+    )
+
+
+class GivenSplits(BaseCrossValidator):
+    """Splits that a caller made: training and test rows of each.
+
+    Wherever a splitter is taken, so is a list of such pairs; this class is what becomes of it.
+
+    Parameters
+    ----------
+    parts : iterable of tuple (train, test), or one such tuple of arrays
+        Row numbers, counted from 0, or masks of all rows. Rows in neither of the two are left out.
+
+    Raises
+    ------
+    InvalidTypeError
+        If these are no pairs of rows.
+    InvalidInputError
+        If a part is empty, or a row does not exist, is there twice, or is in both parts.
+
+    Examples
+    --------
+    >>> splits = GivenSplits([([0, 1], [2]), ([True, False, True], [False, True, False])])
+    >>> splits
+    GivenSplits(2)
+    >>> for train, test in splits.split(np.zeros(3)):
+    ...     print(train, test)
+    [0 1] [2]
+    [0 2] [1]
+    """
+
+    def __init__(self, parts: Any) -> None:
+        self.parts = [tuple(map(np.asarray, part)) for part in _listed(parts)]
+
+    def __repr__(self) -> str:
+        return f"GivenSplits({len(self.parts)})"
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of splits; X, y and groups are ignored."""
+        return len(self.parts)
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Rows, Rows]]:
+        """Yield sorted training and test rows of each split; y and groups are ignored.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or array, or frame, of n rows
+            Only their number matters.
+        y, groups : ignored
+            For scikit-learn's interface.
+        """
+        n = n_rows(X)
+        for k, (first, second) in enumerate(self.parts):
+            train, test = _rows(first, n, f"training rows of split {k}"), _rows(second, n, f"test rows of split {k}")
+            both = np.intersect1d(train, test)
+            if both.size:
+                raise InvalidInputError(
+                    f"split {k} has {both.size} rows in both of its parts, the first is row {both[0]}",
+                    argument="splits",
+                )
+            yield train, test
+
+
+def _listed(parts: Any) -> list[Any]:
+    """Return pairs as a list; refuse what does not look like pairs."""
+    if isinstance(parts, tuple) and len(parts) == 2 and all(isinstance(one, np.ndarray) for one in parts):
+        return [parts]
+    listed = list(parts) if isinstance(parts, Iterable) and not isinstance(parts, str) else []
+    if not listed or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in listed):
+        raise InvalidTypeError(f"expected pairs of training and test rows, found {parts!r}", argument="splits")
+    return listed
+
+
+def _rows(given: NDArray[Any], n: int, name: str) -> Rows:
+    """Return sorted row numbers."""
+    if given.ndim != 1 or given.dtype.kind not in "biu":
+        raise InvalidInputError(
+            f"the {name} must be row numbers, or a mask; found {given.dtype} of shape {given.shape}", argument="splits"
+        )
+    if given.dtype.kind == "b":
+        if given.shape != (n,):
+            raise InvalidInputError(f"the {name} are a mask of {given.size} rows, and there are {n}", argument="splits")
+        given = np.flatnonzero(given)
+    rows: Rows = np.unique(given).astype(np.int64)
+    if not rows.size or rows[0] < 0 or rows[-1] >= n:
+        found = f"from {rows[0]} to {rows[-1]}" if rows.size else "none"
+        raise InvalidInputError(f"expected {name} from 0 to {n - 1}, found {found}", argument="splits")
+    if rows.size < given.size:
+        raise InvalidInputError(f"{given.size - rows.size} of the {name} are there more than once", argument="splits")
+    return rows

@@ -16,7 +16,7 @@ from cofactor.columns import find_timestamp
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.frames import as_frame, as_series
 from cofactor.masks import refuse_masked
-from cofactor.model.callers import callers_level
+from cofactor.model.convergence import callers_level
 from cofactor.text import counted, is_number, seconds_of_date
 
 __all__ = [

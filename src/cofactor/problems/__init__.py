@@ -7,24 +7,16 @@ from typing import TYPE_CHECKING
 from cofactor.lazy import exports
 
 if TYPE_CHECKING:
-    from cofactor.problems.attitudes import AttitudeProblem
-    from cofactor.problems.group_embedding import GroupEmbeddingProblem
-    from cofactor.problems.joint import JointLeastSquaresProblem
+    from cofactor.problems.base import Layout, PartialProblem, PenalizedProblem
+    from cofactor.problems.joint import JointLeastSquaresProblem, LinkedProblem
     from cofactor.problems.label_sets import LabelSetProblem
-    from cofactor.problems.layout import Layout
     from cofactor.problems.least_squares import LeastSquaresProblem
-    from cofactor.problems.linked import LinkedProblem
-    from cofactor.problems.lowrank import LowRankProblem
-    from cofactor.problems.nonnegative import NonnegativeProblem
-    from cofactor.problems.nonnegative_table import NonnegativeTableProblem
+    from cofactor.problems.lowrank import LowRankProblem, ReducedRankProblem
+    from cofactor.problems.nonnegative import NonnegativeProblem, NonnegativeTableProblem, TriFactorizationProblem
     from cofactor.problems.observed import ObservedProblem
-    from cofactor.problems.part import PartialProblem
-    from cofactor.problems.penalized import PenalizedProblem
-    from cofactor.problems.profiles import ProfileProblem
-    from cofactor.problems.reduced_rank import ReducedRankProblem
-    from cofactor.problems.regression import RegressionProblem
+    from cofactor.problems.profiles import AttitudeProblem, ProfileProblem
+    from cofactor.problems.regression import GroupEmbeddingProblem, RegressionProblem
     from cofactor.problems.singular import PatchedMatrix, SingularProblem
-    from cofactor.problems.tri_factorization import TriFactorizationProblem
 
 __all__ = [
     "AttitudeProblem",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cofactor.errors import InvalidInputError
 from cofactor.penalties import L2, AroundL2, Penalty, RowL2
 from cofactor.problems.observed import ObservedProblem
-from cofactor.solvers.lbfgs_each import Floats, Places, lbfgs_each
+from cofactor.solvers.lbfgs import Floats, Places, lbfgs_each
 
 __all__ = ["EachRow", "minimise_rows"]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from cofactor.kernels import gaussian_processes as kernels
 from cofactor.kernels.threads import parallel_for
-from cofactor.problems.penalized import PenalizedProblem
+from cofactor.problems.base import PenalizedProblem
 
 #: Users whose gradients are computed at the same time before their steps are taken. It is not the number of threads, so
 #: that results do not depend on that, and below the ten or so users whose gradients a momentum of 0.9 mixes anyway.

@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 from cofactor.penalties import Penalty
-from cofactor.problems.penalized import PenalizedProblem
+from cofactor.problems.base import PenalizedProblem
 
 _SCORES_PER_BLOCK = 1 << 20  # scores of label sets in memory at a time
 

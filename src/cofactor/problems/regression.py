@@ -1,4 +1,7 @@
-"""Linear regression of several targets at once, with a quadratic coupling of the targets and a penalty."""
+"""Linear regressions of several targets at once: of labels on features, on other labels, and through few factors.
+
+A quadratic form may couple targets; of `GroupEmbedding` each group of labels uses factors of its own.
+"""
 
 from typing import Any
 
@@ -7,8 +10,9 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from cofactor.kernels import vectors
-from cofactor.penalties import Penalty
-from cofactor.problems.penalized import PenalizedProblem
+from cofactor.penalties import GroupL21, Penalty
+from cofactor.problems.base import PenalizedProblem
+from cofactor.solvers.apg import proximal_gradient
 
 _DENSE_EIGENVALUES = 400  # columns up to which computing all eigenvalues is faster than the largest one alone
 #: Multiplications with a dense matrix which take as long as one with a stored entry of a sparse matrix.
@@ -159,3 +163,182 @@ def feature_gram(X: np.ndarray | sparse.csr_array, mean: np.ndarray | None = Non
         return np.asarray(Xt @ image)
 
     return LinearOperator((D, D), matvec=product, matmat=product, dtype=np.float64)
+
+
+class LabelFeatureProblem(PenalizedProblem):
+    r"""Penalized least squares in which each target is regressed on features and on the other labels.
+
+    .. math:: J(W, S) = \|X W + P S - Y\|_F^2 + \alpha \operatorname{tr}(W R W^\top) + p_W(W) + p_S(S),
+        \qquad S_{jj} = 0
+
+    P holds a column for each label: Y itself, or something that is known of it. The problem sees the data through inner
+    products alone, so an evaluation costs O(D² L + D L²), whatever the number of rows.
+
+    Parameters
+    ----------
+    gram : ndarray or LinearOperator of shape (D, D)
+        XᵀX.
+    between : ndarray of shape (D, L)
+        XᵀP.
+    label_gram : ndarray of shape (L, L)
+        PᵀP.
+    cross : ndarray of shape (D, L)
+        XᵀY.
+    label_cross : ndarray of shape (L, L)
+        PᵀY.
+    norm : float
+        ‖Y‖².
+    penalties : tuple of Penalty
+        Those of W and of S.
+    alpha : float
+        Weight of the coupling, not negative.
+    coupling : ndarray of shape (L, L)
+        R, symmetric and positive semidefinite.
+
+    Examples
+    --------
+    Two labels which are the same, and a feature that says nothing: each label is the other one.
+
+    >>> from cofactor.penalties import L1
+    >>> from cofactor.solvers import proximal_gradient
+    >>> ones, zeros = np.ones((2, 2)), np.zeros((1, 2))
+    >>> problem = LabelFeatureProblem(
+    ...     np.array([[1.0]]), zeros, 4 * ones, zeros, 4 * ones, 8.0, (L1(1.0), L1(0.0)), 0.0, np.zeros((2, 2))
+    ... )
+    >>> x = proximal_gradient(problem, np.zeros(6), step=1 / problem.lipschitz(), tol=1e-12).x
+    >>> problem.layout.views(x)["S"].round(3)
+    array([[0., 1.],
+           [1., 0.]])
+    """
+
+    def __init__(
+        self,
+        gram: Any,
+        between: np.ndarray,
+        label_gram: np.ndarray,
+        cross: np.ndarray,
+        label_cross: np.ndarray,
+        norm: float,
+        penalties: tuple[Penalty, Penalty],
+        alpha: float,
+        coupling: np.ndarray,
+    ) -> None:
+        shapes = {"W": cross.shape, "S": label_cross.shape}
+        super().__init__(shapes, dict(zip("WS", penalties, strict=True)), True, np.float64)
+        self._gram, self._between, self._label_gram = gram, between, label_gram
+        self._cross, self._label_cross, self._norm = cross, label_cross, norm
+        self._coupling = alpha * coupling
+
+    def value_gradient(self, x: np.ndarray, gradient: np.ndarray) -> float:
+        """Return the smooth part of J at `x` and write its gradient; the diagonal of S has none, and stays 0."""
+        arrays, slopes = self.layout.views(x), self.layout.views(gradient)
+        W, S = arrays["W"], arrays["S"]
+        slopes["W"][...] = self._gram @ W
+        slopes["W"] += self._between @ S
+        slopes["W"] += W @ self._coupling
+        slopes["W"] -= 2 * self._cross
+        slopes["S"][...] = self._between.T @ W
+        slopes["S"] += self._label_gram @ S
+        slopes["S"] -= 2 * self._label_cross
+        value = self._norm + vectors.dot(x, gradient)
+        slopes["W"] += self._cross
+        slopes["S"] += self._label_cross
+        gradient *= 2
+        np.fill_diagonal(slopes["S"], 0)
+        return value + self.add_penalties(x, gradient)
+
+    def lipschitz(self) -> float:
+        """Return a bound of the slope of the gradient, at most twice the least one."""
+        largest = largest_eigenvalue(self._gram) + float(np.linalg.eigvalsh(self._coupling)[-1])
+        return 2 * (largest + float(np.linalg.eigvalsh(self._label_gram)[-1]))
+
+
+class GroupEmbeddingProblem(PenalizedProblem):
+    r"""Objective of GroPLE's embedding of labels, (6.1) of Kumar's thesis.
+
+    .. math:: J(U, V) = \|Y - U V\|_F^2 + \lambda_1 \|U\|_F^2 + \lambda_2 \sum_{k=1}^{K} \|V^k\|_{2,1}
+
+    with Y in {-1, 1} and V^k the columns of V which belong to the labels of group k. For any V, the best U is
+    :math:`Y W` with :math:`W = V^\top (V V^\top + \lambda_1 I)^{-1}` (6.3). So the free arrays are W (L × d) and V
+    (d × L), and of Y only YᵀY is needed: a round costs O(L² d) for any number of instances.
+
+    `update` minimises over V by accelerated proximal gradients from the present V, whose first step length is one over
+    :math:`2 \sigma_{\max}(U)^2` (corrections.md, C30), then over the scales of the factors, then over U. None of these
+    raises J, even if the first is not finished (corrections.md, C31). The scales are no part of algorithm 6 of the
+    thesis, but save most of its rounds: J(U diag(c), diag(c)⁻¹V) is least where
+    :math:`2 \lambda_1 c_j^3 \|U_j\|^2 = \lambda_2 \sum_k \|V^k_j\|` for each factor j.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (L, L)
+        YᵀY, labels ordered by group.
+    n_factors : int
+        d.
+    alpha_u, alpha_v : float
+        λ₁ and λ₂.
+    sizes : ndarray of shape (K,)
+        Numbers of labels in the groups.
+    inner_steps : int, default=10
+        Proximal steps in one update.
+    """
+
+    def __init__(
+        self,
+        gram: np.ndarray,
+        n_factors: int,
+        alpha_u: float,
+        alpha_v: float,
+        sizes: np.ndarray,
+        inner_steps: int = 10,
+    ) -> None:
+        L = len(gram)
+        self.groups = GroupL21(alpha_v, sizes)
+        super().__init__({"W": (L, n_factors), "V": (n_factors, L)}, {"V": self.groups}, True, np.float64)
+        self.alpha_u, self.inner_steps = alpha_u, inner_steps
+        self._gram = gram
+        self._norm = float(np.trace(gram))
+
+    def start(self, V: np.ndarray) -> np.ndarray:
+        """Return the vector of parameters with this V, at the best scales, and the best U for it."""
+        V = self._balanced(self._best(V), V)
+        return self.pack({"W": self._best(V), "V": V})
+
+    def update(self, x: np.ndarray) -> None:
+        """Lower J over V, then minimise it over W, in place."""
+        arrays = self.layout.views(x)
+        W, V = arrays["W"], arrays["V"]
+        cross = W.T @ self._gram  # UᵀY
+        step = RegressionProblem(cross @ W, cross, self._norm, self.groups)
+        lipschitz = step.lipschitz()
+        if lipschitz > 0:
+            result = proximal_gradient(step, V.ravel(), max_iter=self.inner_steps, step=1 / lipschitz)
+            V[...] = result.x.reshape(V.shape)
+        else:  # U = 0
+            V[...] = 0
+        V[...] = self._balanced(W, V)
+        W[...] = self._best(V)
+
+    def value_gradient(self, x: np.ndarray, gradient: np.ndarray) -> float:
+        """Return the smooth part of J at `x` and write its gradient by W and V."""
+        arrays, slopes = self.layout.views(x), self.layout.views(gradient)
+        W, V = arrays["W"], arrays["V"]
+        GW = self._gram @ W  # YᵀU
+        square, outer = W.T @ GW, V @ V.T  # UᵀU
+        outer[np.diag_indices_from(outer)] += self.alpha_u
+        slopes["V"][...] = 2 * (square @ V - GW.T)
+        slopes["W"][...] = 2 * (GW @ outer - self._gram @ V.T)
+        return self._norm - 2 * float(np.vdot(GW.T, V)) + float(np.vdot(square, outer))
+
+    def _balanced(self, W: np.ndarray, V: np.ndarray) -> np.ndarray:
+        """Return V with its rows at the best scales, given that those of U are rescaled inversely."""
+        square = 2 * self.alpha_u * np.einsum("lj,lj->j", W, self._gram @ W)
+        length = self.groups.alpha * self.groups.lengths(V).sum(axis=1)
+        used = (square > 0) & (length > 0)
+        scale = np.cbrt(np.divide(length, square, out=np.ones(len(V)), where=used))
+        return np.asarray(V / scale[:, None])
+
+    def _best(self, V: np.ndarray) -> np.ndarray:
+        """Return the W of the best U for this V, (6.3)."""
+        outer = V @ V.T
+        outer[np.diag_indices_from(outer)] += self.alpha_u
+        return np.asarray(np.linalg.solve(outer, V).T)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from cofactor.kernels.gibbs_rows import column_equations, draw_rows, draw_solutions
-from cofactor.kernels.normal_equations import lined_up
+from cofactor.kernels.ridge import lined_up
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.problems.observed import Entries
 from cofactor.samplers import Key

@@ -42,14 +42,12 @@ if TYPE_CHECKING:
     )
     from cofactor.ratings.reasons import Reasons
     from cofactor.ratings.recommendations import Recommendations
-    from cofactor.ratings.rules import Rules
+    from cofactor.ratings.reranking import Rules
     from cofactor.ratings.sampled.bpmf import BPMF
-    from cofactor.ratings.sampled.gibbs_ipmmmf import GibbsIPMMMF
-    from cofactor.ratings.sampled.gibbs_mmmf import GibbsMMMF
+    from cofactor.ratings.sampled.gibbs_mmmf import GibbsIPMMMF, GibbsMMMF
     from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
     from cofactor.ratings.sharded import ShardedRatings
-    from cofactor.ratings.sharding.append import append_files
-    from cofactor.ratings.sharding.build import shard_files
+    from cofactor.ratings.sharding import append_files, shard_files
     from cofactor.ratings.similar import Vectors
 
 #: Every model by its class name.

@@ -18,38 +18,44 @@ from cofactor.checks import check_callback, check_flag, check_number, one_of
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.frames import collected
 from cofactor.metrics.scale import as_scale
-from cofactor.model.callers import callers_level
 from cofactor.model.commit import committed, learned_names
+from cofactor.model.convergence import callers_level
 from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import param
 from cofactor.model.progress import Monitor
 from cofactor.model.size import refuse_too_large
 from cofactor.model.times import seconds_of
-from cofactor.ratings.best import Ranking
 from cofactor.ratings.blocks import each_block, pairs_per_block
 from cofactor.ratings.data import Ratings, as_ratings
 from cofactor.ratings.entries import check_levels, check_variety, refuse_interactions
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.folding import advising, check_known, warn_of_lost_times
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.interaction_model import InteractionModel
 from cofactor.ratings.interactions import Interactions, as_numbers, rating_values, recoded, split_xy
-from cofactor.ratings.lookup import Lookup
-from cofactor.ratings.merging import RowMerge, among, merged, without_ratings
+from cofactor.ratings.lookup import Lookup, TimedUsers
 from cofactor.ratings.probability import criterion_of
 from cofactor.ratings.scoring import ProbabilityScorer, Scorer
-from cofactor.ratings.timed_users import TimedUsers
-from cofactor.ratings.updates import Updates
+from cofactor.ratings.topn import Ranking
+from cofactor.ratings.updates import (
+    RowMerge,
+    Updates,
+    advising,
+    among,
+    check_known,
+    merged,
+    warn_of_lost_times,
+    without_ratings,
+)
 from cofactor.solvers.result import Callback
 from cofactor.text import counted, some_of
 from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures, SideName, SparseTable
 
 if TYPE_CHECKING:
-    from cofactor.ratings.exclusion import Exclusion
     from cofactor.ratings.features import FeatureTable
     from cofactor.ratings.recommendations import Recommendations
-    from cofactor.ratings.rules import Rules
+    from cofactor.ratings.reranking import Rules
     from cofactor.ratings.sharded import ShardedRatings
+    from cofactor.ratings.topn import Exclusion
 
 
 def _knows_items_alone(model: RatingModel) -> bool:

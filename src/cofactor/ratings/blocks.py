@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.kernels.inner import inner_products
+from cofactor.kernels.cooccurrences import inner_products
 from cofactor.kernels.threads import parallel_for, thread_limit
 
 __all__ = [

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.ratings.best import ExclusionMask, Ranking, best_items, ids_of
-from cofactor.ratings.exclusion import Excluded, Exclusion
 from cofactor.ratings.ids import ConcatIds, IdMap
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.recommendations import Recommendations
+from cofactor.ratings.topn import Excluded, Exclusion, ExclusionMask, Ranking, best_items, ids_of
 
 if TYPE_CHECKING:
-    from cofactor.ratings.reranking import Arrangement
-    from cofactor.ratings.rules import Rules
+    from cofactor.ratings.reranking import Arrangement, Rules
 
 __all__ = ["Catalog"]
 

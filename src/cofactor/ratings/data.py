@@ -16,8 +16,9 @@ from cofactor.coding import Coding
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.metrics.scale import as_scale, to_levels
 from cofactor.model.state import check_array
-from cofactor.ratings.column_entries import ColumnEntries, OfColumns
 from cofactor.ratings.entries import (
+    ColumnEntries,
+    OfColumns,
     by_user_and_item,
     check_duplicates,
     check_rows,

@@ -21,9 +21,9 @@ from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.mmmf import MMMF
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.merging import RowMerge
 from cofactor.ratings.probability import Criterion
 from cofactor.ratings.scoring import ProbabilityScorer
+from cofactor.ratings.updates import RowMerge
 from cofactor.solvers.result import Callback
 
 _FAR = 10.0  #: largest margin of a member in an average; infinite ones count as this

@@ -19,23 +19,20 @@ from cofactor.checks import check_choice, check_number
 from cofactor.coding import Coding
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError, LostRatingsWarning, Text
 from cofactor.kernels.threads import library_limit
-from cofactor.model.callers import callers_level
+from cofactor.model.convergence import callers_level
 from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import Estimator, learned
-from cofactor.model.kinds import kinds_of
-from cofactor.model.offered import offered_if
-from cofactor.model.shown import html_of
+from cofactor.model.facts import html_of
+from cofactor.model.offered import kinds_of, offered_if
 from cofactor.model.state import check_course, from_plain, is_mapped, member, packed, plain, unpacked
-from cofactor.ratings.best import ExclusionMask, Ranking, best_items, ids_of
 from cofactor.ratings.blocks import pairs_per_block
 from cofactor.ratings.catalog import Catalog
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.exclusion import Excluded
-from cofactor.ratings.folding import warn_of_lost_times
 from cofactor.ratings.ids import ConcatIds, IdMap, saved_ids
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.similar import Vectors, covariance, directions, directions_of_interactions
-from cofactor.ratings.updates import Updates
+from cofactor.ratings.topn import Excluded, ExclusionMask, Ranking, best_items, ids_of
+from cofactor.ratings.updates import Updates, warn_of_lost_times
 from cofactor.text import counted, some_of
 from cofactor.typing import Ids, SideName
 
@@ -125,7 +122,7 @@ class InteractionModel(Estimator, ABC):
             return self.ratings_
         name = type(self).__name__
         if self.lost_ratings_:
-            from cofactor.ratings.checked_files import GIVE_BACK
+            from cofactor.ratings.shard_folder import GIVE_BACK
 
             lost = f"the {self._own_kind}s of this {name} are not as they were ({self.lost_ratings_}): "
             raise InvalidInputError((lost, *otherwise, GIVE_BACK))
@@ -378,8 +375,8 @@ class InteractionModel(Estimator, ABC):
             Merges earlier ratings and new ones; by default the later one of a pair counts.
         """
         given: IdMap = getattr(new, side)
-        from cofactor.ratings.merging import among, merged
         from cofactor.ratings.sharded import ShardedRatings
+        from cofactor.ratings.updates import among, merged
 
         ours: IdMap = getattr(self, f"{side}_")
         known_before = ours.index(given.ids) >= 0
@@ -829,7 +826,7 @@ def _in_memory(value: Any) -> Any:
 
 def _shards_of(users: IdMap, items: IdMap, folder: Path) -> tuple[ShardedRatings | None, str]:
     """Return the ratings in shards which a model was fitted on; None, with a warning, and why they are not there."""
-    from cofactor.ratings.checked_files import GIVE_BACK
+    from cofactor.ratings.shard_folder import GIVE_BACK
     from cofactor.ratings.sharded import ShardedRatings
 
     try:

@@ -27,7 +27,7 @@ from cofactor.columns import (
 from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.frames import as_array, as_frame, as_series, collected, ordered_codes
 from cofactor.masks import refuse_masked
-from cofactor.model.callers import callers_level
+from cofactor.model.convergence import callers_level
 from cofactor.model.times import seconds_of, split_times, the_times, times_of_column
 from cofactor.ratings.entries import FOR_WORDS
 from cofactor.ratings.ids import IdMap, id_column

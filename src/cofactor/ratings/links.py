@@ -16,14 +16,12 @@ from scipy.sparse.linalg import svds
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
 from cofactor.model.state import check_array, member
-from cofactor.problems.block_lanczos import leading_by_passes
 from cofactor.problems.priors import principal_axes
-from cofactor.problems.singular import PatchedMatrix
+from cofactor.problems.singular import PatchedMatrix, leading_by_passes
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.features import FeatureTable, unknown_features
+from cofactor.ratings.features import FeatureTable, Standardization, unknown_features
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.sharded import ShardedRatings
-from cofactor.ratings.standardization import Standardization
 from cofactor.solvers.parts import Answer, Part, Question, Rounds
 
 #: Features of rows, and of one more: dense, sparse, or none.

@@ -1,11 +1,14 @@
-"""Ids that callers give, looked up among the users and items of a model."""
+"""Ids that callers give, looked up among the users and items of a model.
+
+Where a model knows time, users at times stand in the place of users.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +17,14 @@ from scipy import sparse
 from cofactor.checks import listed
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.frames import as_array, as_frame, as_series, collected
-from cofactor.model.callers import callers_level
+from cofactor.model.convergence import callers_level
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.interactions import read_pairs
 from cofactor.text import counted, few, literal, some_of
 from cofactor.typing import Ids, Pairs, SideName
+
+__all__ = ["Lookup", "TimedUsers", "ids_given"]
 
 
 def ids_given(given: Any, argument: str, advice: str = "select the one of ids") -> Any:
@@ -199,3 +204,34 @@ def _refuse_missing(
         ),
         argument="X",
     )
+
+
+@dataclass(frozen=True)
+class TimedUsers:
+    """Users, each at a time: to be cut and indexed as the array of users that it is to those who do not ask for times.
+
+    Attributes
+    ----------
+    users : ndarray of shape (n,), int32
+        Indices; -1 for a user who is not known.
+    seconds : ndarray of shape (n,), float64
+        Since 1970.
+
+    Examples
+    --------
+    >>> visits = TimedUsers(np.array([3, 5, 3]), np.array([10.0, 20.0, 30.0]))
+    >>> visits[1:].seconds.tolist(), np.asarray(visits).tolist(), len(visits)
+    ([20.0, 30.0], [3, 5, 3], 3)
+    """
+
+    users: NDArray[np.int32]
+    seconds: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.users)
+
+    def __getitem__(self, where: Any) -> Self:
+        return type(self)(self.users[where], self.seconds[where])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.users, dtype=dtype) if copy else np.asarray(self.users, dtype=dtype)

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.ratings.best import Ranking, Rescorer
 from cofactor.ratings.blocks import pairs_per_block
 from cofactor.ratings.probability import Criterion, Expectation, Pairwise, expected, in_blocks, margins_of, of_all_pairs
+from cofactor.ratings.topn import Ranking, Rescorer
 
 __all__ = [
     "COUNT",

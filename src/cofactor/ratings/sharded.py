@@ -20,12 +20,11 @@ from cofactor.errors import InvalidInputError
 from cofactor.files import PathLike
 from cofactor.progress import tell
 from cofactor.ratings import shard_folder
-from cofactor.ratings.column_entries import ColumnEntries
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.entries import sides_of
+from cofactor.ratings.entries import ColumnEntries, sides_of
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.merging import among
 from cofactor.ratings.shard_folder import InFolder, OfItems, OfRows
+from cofactor.ratings.updates import among
 from cofactor.solvers.parts import Journal, OneByOne, Part, Rounds
 from cofactor.solvers.workers import OnWorkers
 from cofactor.text import counted, some_of

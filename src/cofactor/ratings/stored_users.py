@@ -29,7 +29,8 @@ from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError, Place
 from cofactor.model.state import member
-from cofactor.ratings.checked_files import (
+from cofactor.ratings.ids import IdMap
+from cofactor.ratings.shard_folder import (
     GIVE_BACK,
     IDS,
     StoredFile,
@@ -44,7 +45,6 @@ from cofactor.ratings.checked_files import (
     write_joined,
     write_manifest,
 )
-from cofactor.ratings.ids import IdMap
 
 __all__ = ["Finish", "Rows", "StoredUsers", "copied", "stored_users_of"]
 

@@ -8,10 +8,9 @@ their steps by, and `rotate(x)`, which moves to coordinates where this works bet
 
 from collections.abc import Callable
 
-from cofactor.solvers.als import alternating_least_squares
 from cofactor.solvers.apg import proximal_gradient
-from cofactor.solvers.cg import conjugate_gradient
-from cofactor.solvers.gradient import gradient_descent
+from cofactor.solvers.descent import alternating_least_squares
+from cofactor.solvers.gradient import conjugate_gradient, gradient_descent
 from cofactor.solvers.lbfgs import lbfgs
 from cofactor.solvers.result import Problem, Progress, Result, SolverMismatchError
 

@@ -1,10 +1,10 @@
-"""Gradient descent, the solver of the papers."""
+"""Gradient descent, the solver of the papers, and nonlinear conjugate gradients."""
 
 import numpy as np
 
 from cofactor.kernels import vectors
-from cofactor.solvers.linesearch import DECREASE
-from cofactor.solvers.result import Callback, Problem, Result, Trace, require_smooth
+from cofactor.solvers.linesearch import DECREASE, FlatLine, wolfe_step
+from cofactor.solvers.result import Callback, Problem, Result, Trace, curvature_scale, require_smooth
 
 
 def gradient_descent(
@@ -71,6 +71,80 @@ def gradient_descent(
         x, x_new, g, g_new, objective = x_new, x, g_new, g, value
         if not shrunk:
             step *= 1.5
+        if trace.done(objective):
+            break
+    return trace.result(x, g)
+
+
+def conjugate_gradient(
+    problem: Problem,
+    x0: np.ndarray,
+    *,
+    max_iter: int = 1000,
+    tol: float = 1e-5,
+    callback: Callback | None = None,
+) -> Result:
+    """Minimise a smooth problem by nonlinear conjugate gradients (Polak–Ribière with restart, PR+).
+
+    p_{k+1} = -D g_{k+1} + max(0, g_{k+1}·D (g_{k+1} - g_k) / g_k·D g_k) p_k (Nocedal & Wright 2006, section 5.2), where
+    D = diag(`inverse_curvatures`) of the problem if it has them. It takes more evaluations than L-BFGS and less memory.
+
+    Parameters
+    ----------
+    problem : Problem
+        A problem with a gradient everywhere.
+    x0 : ndarray
+        Starting point; it is not changed.
+    max_iter : int, default=1000
+        Largest number of iterations.
+    tol : float, default=1e-5
+        Converged when the objective fell by less than this share of itself per iteration over five iterations.
+    callback : callable, optional
+        Called with a `Progress` after every iteration.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    SolverMismatchError
+        If the problem is not smooth.
+    """
+    require_smooth(problem, "cg")
+    trace = Trace(problem, max_iter, tol, callback)
+    x, g = x0.astype(problem.dtype), np.empty(problem.size, problem.dtype)
+    x_new, g_new = np.empty_like(x), np.empty_like(x)
+    objective = trace.evaluate(x, g)
+    trace.start(objective)
+    scale = curvature_scale(problem, x)
+    p, steepest = -scale * g, True
+    slope = vectors.dot(g, p)
+    first = 1.0
+    while True:
+        if not slope < 0:
+            trace.stop_without_step("the gradient is zero to working precision", slope)
+            break
+        t, value = wolfe_step(FlatLine(trace, x, p, x_new, g_new), objective, slope, first, curvature=0.1)
+        scaled = scale * g
+        if t == 0:
+            if not steepest:
+                p, slope, first, steepest = -scaled, -vectors.dot(g, scaled), 1.0, True
+                continue
+            trace.stop_without_step("no step along the gradient lowers the objective: working precision reached", value)
+            break
+        objective = value
+        scaled_new = scale * g_new
+        beta = max(0.0, (vectors.dot(g_new, scaled_new) - vectors.dot(g_new, scaled)) / vectors.dot(g, scaled))
+        before = t * slope
+        steepest = beta == 0
+        p = -scaled_new if steepest else (beta * p - scaled_new).astype(problem.dtype, copy=False)
+        x, x_new, g, g_new = x_new, x, g_new, g
+        slope = vectors.dot(g, p)
+        if slope >= 0:
+            p, steepest = -scaled_new, True
+            slope = vectors.dot(g, p)
+        first = before / slope if slope < 0 else 0.0  # the same first-order decrease as the last step
         if trace.done(objective):
             break
     return trace.result(x, g)

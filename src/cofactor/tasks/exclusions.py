@@ -6,7 +6,7 @@ from typing import Any
 
 from cofactor.columns import ALIASES, plain
 from cofactor.errors import InvalidInputError, Text
-from cofactor.ratings.exclusion import Exclusion
+from cofactor.ratings.topn import Exclusion
 from cofactor.tasks.matching import match_ids
 from cofactor.tasks.small_tables import read_small_table
 from cofactor.text import counted

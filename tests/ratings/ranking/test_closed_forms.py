@@ -15,10 +15,10 @@ from cofactor.errors import InvalidInputError
 from cofactor.evaluation import PerUserHoldout
 from cofactor.kernels.threads import thread_limit
 from cofactor.problems.choice import ChoiceProblem, among_the_next, bent, log_shares, soft_log
-from cofactor.problems.implicit_logistic import ImplicitLogisticProblem, SampledLogisticProblem
+from cofactor.problems.implicit import ImplicitLogisticProblem, SampledLogisticProblem
 from cofactor.ratings import BPR, EASE, ImplicitALS, ItemKNN, LogisticMF, Popularity, Recommender, RP3beta
-from cofactor.ratings.ranking.autoencoders import _inverse
 from cofactor.ratings.ranking.counts import as_interactions, strengths
+from cofactor.ratings.ranking.ease import _inverse
 from cofactor.ratings.ranking.held_out import HeldOut
 
 from .models import interactions_of, table_of

@@ -10,8 +10,7 @@ from tests.together import together
 
 from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.ratings import ALS, EASE, ImplicitALS, OrdinalProbit, Popularity, Recommender, Rules, reranking
-from cofactor.ratings.reranking import Arrangement, arranged
-from cofactor.ratings.rules import Quotas
+from cofactor.ratings.reranking import Arrangement, Quotas, arranged
 from cofactor.ratings.similar import Vectors
 
 from .models import MODELS_UNDER_TEST, fitted, interactions_of

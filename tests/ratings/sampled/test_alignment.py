@@ -9,8 +9,8 @@ from sklearn.exceptions import NotFittedError
 import cofactor
 from cofactor.persistence import ModelFileError, read_model, write_model
 from cofactor.ratings import BPMF, OrdinalProbit, RatingModel
-from cofactor.ratings.sampled import alignment
-from cofactor.ratings.sampled.alignment import PosteriorMeans
+from cofactor.ratings.sampled import probit
+from cofactor.ratings.sampled.probit import PosteriorMeans
 from cofactor.ratings.sampled.samples import spaced
 
 N, M, D, S = 40, 30, 3, 25
@@ -176,8 +176,8 @@ def test_a_fold_in_finds_no_frames_until_means_are_asked_for(monkeypatch, fitted
     """They take as long as a hundred fold-ins, and serving needs none; nor are they found for each fold-in again."""
     model = copy.copy(fitted)
     model._means = None
-    calls, reference = [], alignment._reference
-    monkeypatch.setattr(alignment, "_reference", lambda draws: calls.append(1) or reference(draws))
+    calls, reference = [], probit._reference
+    monkeypatch.setattr(probit, "_reference", lambda draws: calls.append(1) or reference(draws))
     folded = [model.fold_in([("new", i) for i in range(k)], [2, 3, 5, 1][:k]) for k in (3, 4)]
     folded[0].predict([("new", 5)])
     assert not calls
@@ -190,7 +190,7 @@ def test_a_file_holds_the_means(monkeypatch, tmp_path, fitted):
     folded = fitted.fold_in([("new", 0), ("new", 1)], [2, 5])
     expected = fitted.U_, fitted.V_, fitted.user_bias_, fitted.item_bias_, folded.U_
     fitted.save(tmp_path / "model")
-    monkeypatch.setattr(alignment, "_reference", lambda _: pytest.fail("frames are searched again"))
+    monkeypatch.setattr(probit, "_reference", lambda _: pytest.fail("frames are searched again"))
     loaded = cofactor.load(tmp_path / "model")
     folded = loaded.fold_in([("new", 0), ("new", 1)], [2, 5])
     found = loaded.U_, loaded.V_, loaded.user_bias_, loaded.item_bias_, folded.U_

@@ -9,9 +9,9 @@ import pytest
 import cofactor.ratings
 from cofactor.kernels.threads import thread_limit
 from cofactor.ratings import BPMF, Ensemble, GibbsMMMF, OrdinalProbit, RatingModel
-from cofactor.ratings.best import n_scored
 from cofactor.ratings.blocks import BLOCK_BYTES
 from cofactor.ratings.sampled.samples import _FEW, _MORE
+from cofactor.ratings.topn import n_scored
 from cofactor.warming import _small
 
 MODELS = {

@@ -14,18 +14,17 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from cofactor.datasets.readers import parquet, text_pieces
-from cofactor.ratings import append_files
+from cofactor.ratings import append_files, sharding
 from cofactor.ratings import shard_folder as folders
-from cofactor.ratings.sharding import build
 
 
 def small(put: Callable[[Any, str, Any], object] = setattr) -> None:
     """Let a few rows make several pieces, chunks and checkpoints."""
     put(text_pieces, "PIECE", 200)
     put(parquet, "PIECE_ROWS", 30)
-    put(build, "READ_CHECKPOINT", 50)
-    put(build, "CHUNK", 70)
-    put(build, "ROUTE_CHECKPOINT", 140)
+    put(sharding, "READ_CHECKPOINT", 50)
+    put(sharding, "CHUNK", 70)
+    put(sharding, "ROUTE_CHECKPOINT", 140)
 
 
 def rows(seed: int = 0, n: int = 300, kind: str = "int", *, timed: bool = False) -> dict[str, list]:

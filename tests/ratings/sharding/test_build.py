@@ -16,8 +16,7 @@ from cofactor.coding import Coding
 from cofactor.datasets import read_ratings
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.files import alone
-from cofactor.ratings import Ratings, ShardedRatings, append_files, as_ratings, shard_files
-from cofactor.ratings.sharding import build
+from cofactor.ratings import Ratings, ShardedRatings, append_files, as_ratings, shard_files, sharding
 
 
 @pytest.fixture(autouse=True)
@@ -122,7 +121,7 @@ def test_scale_words_and_dropped_ratings(tmp_path) -> None:
 
 
 def test_the_usual_number_of_shards(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(build, "_USUAL", 40)
+    monkeypatch.setattr(sharding, "_USUAL", 40)
     assert len(shard_files(write(tmp_path / "a.csv", rows()), tmp_path / "big")) == 8
 
 

@@ -108,7 +108,7 @@ def closure(modules: Iterable[str], *, registries: bool = True) -> tuple[set[str
     Examples
     --------
     >>> sources, _ = closure(["cofactor.ratings.factors.als"])
-    >>> "cofactor.problems.layout" in sources, "cofactor.plots" in sources, "cofactor.labels.base" in sources
+    >>> "cofactor.problems.base" in sources, "cofactor.plots" in sources, "cofactor.labels.base" in sources
     (True, False, False)
     """
     sources: set[str] = set()

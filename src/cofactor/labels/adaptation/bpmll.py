@@ -20,7 +20,7 @@ from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.held_out import ENOUGH, PARTS
 from cofactor.labels.scaling import AUTO
 from cofactor.metrics.labels import ranking_loss
-from cofactor.model.callers import callers_level
+from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
 
 #: Values of `decay` among which "auto" chooses.

@@ -12,7 +12,7 @@ from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.kernels.nearest import nearest, sparse_products
 from cofactor.kernels.threads import parallel_for
 from cofactor.labels.features import is_sparse
-from cofactor.model.callers import callers_level
+from cofactor.model.convergence import callers_level
 
 __all__ = ["nearest_rows", "warn_of_neighbours"]
 

@@ -23,7 +23,7 @@ from cofactor.labels.crf.structure import (
 )
 from cofactor.labels.transformation.chains import check_order, order_of
 from cofactor.model.estimator import learned, param
-from cofactor.problems.tree_likelihood import LabelTree
+from cofactor.problems.random_fields import LabelTree
 
 
 class ChainCRF(CRF):

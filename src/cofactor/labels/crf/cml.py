@@ -17,7 +17,7 @@ from cofactor.labels.crf.stochastic import BATCH, PERCEPTRON, UPDATES
 from cofactor.labels.features import is_sparse
 from cofactor.labels.transformation.label_powerset import check_label_sets, distinct_sets
 from cofactor.model.estimator import learned, param
-from cofactor.problems.pairs import FORMS, FOUR_STATES, PairForm
+from cofactor.problems.random_fields import FORMS, FOUR_STATES, PairForm
 
 AUTO = "auto"
 EXACT, SUPPORTED, GIBBS = "exact", "supported", "gibbs"

@@ -22,8 +22,7 @@ from cofactor.labels.crf.chain import ChainCRF
 from cofactor.labels.crf.pairs import strongest_edges, table_of_all
 from cofactor.labels.crf.structure import distinct, drawn_chain, undirected
 from cofactor.labels.penalty import penalty
-from cofactor.model.callers import callers_level
-from cofactor.model.convergence import with_unfinished
+from cofactor.model.convergence import callers_level, with_unfinished
 from cofactor.model.estimator import learned, param
 from cofactor.model.parallel import side_by_side
 from cofactor.text import counted

@@ -15,9 +15,18 @@ from cofactor.labels.features import CheckedFeatures
 from cofactor.labels.fit_input import FitInput
 from cofactor.passes import batches
 from cofactor.penalties import L2
-from cofactor.problems.pairs import Floats, PairForm
-from cofactor.problems.set_likelihood import SCORES_PER_BLOCK, SetLikelihoodProblem, pair_scores, with_context
-from cofactor.problems.tree_likelihood import LabelTree, TreeLikelihoodProblem, tree_best, tree_sums
+from cofactor.problems.random_fields import (
+    SCORES_PER_BLOCK,
+    Floats,
+    LabelTree,
+    PairForm,
+    SetLikelihoodProblem,
+    TreeLikelihoodProblem,
+    pair_scores,
+    tree_best,
+    tree_sums,
+    with_context,
+)
 from cofactor.solvers import lbfgs
 from cofactor.solvers.result import Result
 

@@ -16,12 +16,17 @@ from cofactor.labels.features import CheckedFeatures, column_means, squared_leng
 from cofactor.labels.fit_input import FitInput
 from cofactor.labels.held_out import PARTS
 from cofactor.metrics.labels import micro_f1
-from cofactor.model.callers import callers_level
+from cofactor.model.convergence import callers_level
 from cofactor.passes import batches
 from cofactor.penalties import L2
-from cofactor.problems.pair_sampling import Chains, LabelInteractions, climbed
-from cofactor.problems.pairs import Floats, PairForm
-from cofactor.problems.sampled_likelihood import SampledLikelihoodProblem
+from cofactor.problems.random_fields import (
+    Chains,
+    Floats,
+    LabelInteractions,
+    PairForm,
+    SampledLikelihoodProblem,
+    climbed,
+)
 from cofactor.solvers.result import Result
 
 LIKELIHOOD, F1, NONE = STOPPINGS = ("likelihood", "f1", "none")

@@ -13,9 +13,7 @@ from scipy.special import logit
 from cofactor.labels.features import column_means
 from cofactor.labels.fit_input import FitInput
 from cofactor.passes import batches
-from cofactor.problems.pair_sampling import Chains, LabelInteractions
-from cofactor.problems.pairs import Floats, PairForm
-from cofactor.problems.sampled_likelihood import SampledLikelihoodProblem
+from cofactor.problems.random_fields import Chains, Floats, LabelInteractions, PairForm, SampledLikelihoodProblem
 from cofactor.solvers.result import Result
 
 EXPECTATION, PERCEPTRON = UPDATES = ("expectation", "perceptron")

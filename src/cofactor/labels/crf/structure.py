@@ -13,7 +13,7 @@ from cofactor.correlation import maximum_spanning_tree, measured, random_chain
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import FitInput
 from cofactor.labels.crf.fields import TreeField
-from cofactor.problems.tree_likelihood import LabelTree
+from cofactor.problems.random_fields import LabelTree
 
 BY_CORRELATION, BY_LIKELIHOOD = "sampled-correlation", "sampled-likelihood"
 SAMPLED = (BY_CORRELATION, BY_LIKELIHOOD)  #: how the best of some random trees is told

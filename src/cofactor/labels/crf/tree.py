@@ -24,7 +24,7 @@ from cofactor.labels.crf.structure import (
 )
 from cofactor.labels.transformation.chains import label_places
 from cofactor.model.estimator import learned, param
-from cofactor.problems.tree_likelihood import LabelTree
+from cofactor.problems.random_fields import LabelTree
 
 STRUCTURES = (*MEASURES, "random", *SAMPLED)
 

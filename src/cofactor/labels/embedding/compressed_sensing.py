@@ -18,7 +18,7 @@ from cofactor.labels.embedding.sparse_recovery import DECODERS, lasso
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import AUTO, rows_to_compare
 from cofactor.metrics.labels import accuracy
-from cofactor.model.callers import callers_level
+from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
 
 _SHARES = tuple(10.0 ** np.arange(0, -4.5, -0.5))  # of the penalty of ridge regression

@@ -32,10 +32,9 @@ from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.estimator import learned, param
 from cofactor.model.progress import Monitor
 from cofactor.penalties import L1
-from cofactor.problems.group_embedding import GroupEmbeddingProblem
-from cofactor.problems.regression import RegressionProblem, feature_gram
+from cofactor.problems.regression import GroupEmbeddingProblem, RegressionProblem, feature_gram
 from cofactor.solvers import proximal_gradient
-from cofactor.solvers.multiplicative import repeat_updates
+from cofactor.solvers.descent import repeat_updates
 
 #: A column of U whose variance is this share of its mean square, or less, counts as constant.
 _CONSTANT = 1e-10

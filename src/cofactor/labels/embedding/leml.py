@@ -33,7 +33,7 @@ from cofactor.model.estimator import learned, param
 from cofactor.passes import in_parts
 from cofactor.penalties import L2, Penalty
 from cofactor.problems import LowRankProblem
-from cofactor.problems.reduced_rank import ReducedRankProblem
+from cofactor.problems.lowrank import ReducedRankProblem
 from cofactor.solvers import Result, alternating_least_squares, lbfgs
 
 _LOSSES: dict[str, type[MarginLoss] | type[Squared]] = {

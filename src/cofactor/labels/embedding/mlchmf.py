@@ -31,7 +31,7 @@ from cofactor.labels.explaining import ScoreParts, VotePart
 from cofactor.labels.features import is_sparse
 from cofactor.labels.penalty import AUTO, penalty, ridge_penalty
 from cofactor.losses import MARGIN_LOSSES
-from cofactor.model.callers import callers_level
+from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
 from cofactor.model.parallel import side_by_side
 

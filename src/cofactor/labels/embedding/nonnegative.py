@@ -18,7 +18,7 @@ from cofactor.labels.features import is_sparse
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.estimator import learned, param
 from cofactor.problems import NonnegativeTableProblem
-from cofactor.solvers.multiplicative import repeat_updates
+from cofactor.solvers.descent import repeat_updates
 
 _RIDGE = 1e-6  # bases that depend on others, or say next to nothing, have small coefficients
 _TOL = 1e-6  # below it slopes are those of this ridge, along which coordinate descent is slow

@@ -24,9 +24,8 @@ from cofactor.labels.features import column_means, is_sparse
 from cofactor.labels.held_out import ENOUGH, learn_decision
 from cofactor.labels.leave_one_out import DualRidge, ridge_problem
 from cofactor.labels.penalty import penalty
-from cofactor.model.callers import callers_level
 from cofactor.model.commit import committed, learned_names
-from cofactor.model.convergence import NothingPredictedWarning, predicts_none, warn_if_unfinished
+from cofactor.model.convergence import NothingPredictedWarning, callers_level, predicts_none, warn_if_unfinished
 from cofactor.model.estimator import learned, param
 from cofactor.problems.joint import JointLeastSquaresProblem
 from cofactor.solvers import Result, alternating_least_squares

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.passes import batches
-from cofactor.solvers.nnls import nonnegative_least_squares
+from cofactor.solvers.linear import nonnegative_least_squares
 
 __all__ = ["DECODERS", "cosamp", "lasso", "matching_pursuit"]
 

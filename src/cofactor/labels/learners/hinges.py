@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import LinearSVC
 
-from cofactor.kernels.hinge_block import fit_hinge_block
 from cofactor.kernels.lanes import LANES
-from cofactor.kernels.squared_hinge import fit_squared_hinge
+from cofactor.kernels.squared_hinge import fit_hinge_block, fit_squared_hinge
 from cofactor.kernels.threads import parallel_for
 from cofactor.labels.features import as_dense, is_sparse, squared_lengths
 from cofactor.labels.learners.base import CheckedFeatures

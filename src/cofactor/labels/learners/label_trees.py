@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import xlogy
 
-from cofactor.kernels.growing import Room, grow
+from cofactor.kernels.trees import Room, grow
 from cofactor.labels.features import is_sparse
 from cofactor.labels.learners.base import Arrays, CheckedFeatures, StateReader, put_pattern, wrong_state
 from cofactor.labels.learners.per_label import LabelLearners

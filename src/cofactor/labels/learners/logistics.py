@@ -16,7 +16,7 @@ from cofactor.kernels.threads import library_limit
 from cofactor.labels.features import SeenFeatures, as_dense
 from cofactor.labels.learners.together import Together, is_worth_turning, solve_blocks, solve_whole
 from cofactor.passes import InPasses, Mapped
-from cofactor.problems.logistics import LogisticProblems, rotated, rotated_in_passes
+from cofactor.problems.classifiers import LogisticProblems, rotated, rotated_in_passes
 
 __all__ = ["fit_logistics", "is_plain_logistic", "suits_logistics"]
 

@@ -14,8 +14,7 @@ from cofactor.labels.features import CheckedFeatures, SeenFeatures, as_dense, is
 from cofactor.labels.learners.hinges import LEAST_TOL, STEEPEST, is_plain_machine
 from cofactor.labels.learners.together import Together, is_worth_turning, solve_blocks, solve_whole, together_bytes
 from cofactor.passes import InPasses, Mapped, together
-from cofactor.problems.axes import turned, turned_in_passes
-from cofactor.problems.squared_hinges import SquaredHingeProblems
+from cofactor.problems.classifiers import SquaredHingeProblems, turned, turned_in_passes
 
 __all__ = ["fit_machines", "machine_bytes", "suits_machines"]
 

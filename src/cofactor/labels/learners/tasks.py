@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from cofactor.labels.learners.base import CheckedFeatures, Learner
 from cofactor.labels.learners.fitting import Fitted, fit_learner
 from cofactor.labels.learners.hinges import Task, fitted_by_kernels
-from cofactor.model.callers import callers_level
+from cofactor.model.convergence import callers_level
 from cofactor.model.parallel import in_processes
 
 __all__ = ["FittedTasks", "Task", "fit_tasks", "fitted_in_processes", "of_one_step", "warn_of_stopped"]

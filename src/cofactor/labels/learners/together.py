@@ -12,7 +12,7 @@ from scipy import sparse
 
 from cofactor.kernels.threads import library_limit
 from cofactor.model.parallel import in_workers, n_side_by_side
-from cofactor.solvers.lbfgs_each import ManyProblems, lbfgs_each
+from cofactor.solvers.lbfgs import ManyProblems, lbfgs_each
 
 __all__ = ["Together", "is_worth_turning", "solve_blocks", "solve_whole", "together_bytes"]
 

@@ -27,7 +27,7 @@ from cofactor.labels.tags import label_tags
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import Estimator, learned
-from cofactor.model.shown import html_of
+from cofactor.model.facts import html_of
 from cofactor.model.state import check_course, from_plain, member, packed, plain, unpacked
 from cofactor.typing import Features, Labels
 

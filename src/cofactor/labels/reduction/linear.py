@@ -17,7 +17,7 @@ from cofactor.labels.reduction.base import FeatureReduction
 from cofactor.labels.reduction.eigenproblem import Directions
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.labels.scaling import AUTO, check_scale, choose_scaling
-from cofactor.model.callers import callers_level
+from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
 from cofactor.model.size import refuse_too_large
 

@@ -26,8 +26,8 @@ from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.estimator import learned, param
 from cofactor.model.progress import Monitor
 from cofactor.model.size import refuse_too_large
-from cofactor.problems.tri_factorization import TriFactorizationProblem
-from cofactor.solvers.multiplicative import repeat_updates
+from cofactor.problems.nonnegative import TriFactorizationProblem
+from cofactor.solvers.descent import repeat_updates
 from cofactor.solvers.result import Callback
 from cofactor.typing import Features, Labels, RandomState
 

@@ -23,7 +23,7 @@ from cofactor.labels.base import CheckedFeatures
 from cofactor.labels.reduction.base import NonnegativeReduction
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import AUTO
-from cofactor.model.callers import callers_level
+from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
 from cofactor.model.size import refuse_too_large
 from cofactor.typing import RandomState

@@ -18,8 +18,7 @@ from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.features import as_dense, column_means
 from cofactor.labels.penalty import AUTO, penalty, ridge_penalty
 from cofactor.labels.regression import FeatureSpace, linear
-from cofactor.model.callers import callers_level
-from cofactor.model.convergence import warn_if_unfinished
+from cofactor.model.convergence import callers_level, warn_if_unfinished
 from cofactor.model.estimator import learned, param
 from cofactor.penalties import L1
 from cofactor.problems.regression import RegressionProblem, feature_gram

@@ -19,7 +19,7 @@ from cofactor.labels.specific.llsf import LLSF, PSD, Products, descended, produc
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.estimator import learned, param
 from cofactor.penalties import L1
-from cofactor.problems.label_features import LabelFeatureProblem
+from cofactor.problems.regression import LabelFeatureProblem
 
 PREDICTED, TRUE = "predicted", "true"
 

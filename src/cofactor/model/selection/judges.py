@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing
 
 from cofactor.metrics.labels import LabelMetric
 from cofactor.metrics.tables import as_label_sets, split_unknown
-from cofactor.model.rows import Rows
+from cofactor.model.splits import Rows
 
 __all__ = [
     "AUTO",

@@ -13,11 +13,11 @@ from cofactor.model.estimator import learned, param
 from cofactor.problems import LeastSquaresProblem
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.described import DescribedModel
-from cofactor.ratings.explaining import products, with_constant
 from cofactor.ratings.factors.base import FactorModel, Links
 from cofactor.ratings.factors.linked import Drawn, around, linked_penalties
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.reasons import products, with_constant
 from cofactor.ratings.scoring import Boundaries, CommonBoundaries, half_way
 from cofactor.solvers import Result, alternating_least_squares
 from cofactor.solvers.result import Callback

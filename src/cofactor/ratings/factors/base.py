@@ -15,15 +15,13 @@ from sklearn.base import clone
 
 from cofactor.checks import make_generator, number, one_of, positive_weight, whole
 from cofactor.errors import InvalidInputError
-from cofactor.model.callers import callers_level
-from cofactor.model.convergence import warn_if_unfinished
+from cofactor.model.convergence import callers_level, warn_if_unfinished
 from cofactor.model.estimator import learned, param
 from cofactor.model.state import last_length, plain
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.linked import ARGUMENTS, FactorLink, learned_links, side_of
-from cofactor.ratings.factors.scores import FactorScorer, FactorScores
-from cofactor.ratings.factors.start import first_items, first_users
+from cofactor.ratings.factors.scores import FactorScorer, FactorScores, first_items, first_users
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.interaction_model import Factored
 from cofactor.ratings.scoring import COUNT, Boundaries, UserBoundaries

@@ -19,8 +19,8 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.bmmmf import BinaryMMMF
 from cofactor.ratings.factors.scores import FactorScorer
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.merging import RowMerge
 from cofactor.ratings.scoring import Count, FirstBelow, Scorer
+from cofactor.ratings.updates import RowMerge
 from cofactor.solvers.result import Callback
 from cofactor.text import counted
 

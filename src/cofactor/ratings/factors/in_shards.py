@@ -17,14 +17,12 @@ from numpy.typing import NDArray
 from cofactor.kernels.random import moved_on, uniforms
 from cofactor.model.progress import Monitor
 from cofactor.model.selection.path import PATH_TOL, Tried, Validation, repeated, search_alpha
-from cofactor.problems.least_squares import Ridge
-from cofactor.problems.least_squares_in_shards import ColumnsInShards, LeastSquaresPart, ShardLeastSquares
-from cofactor.problems.observed import Entries
-from cofactor.problems.observed_in_shards import ShardProblem, ShardVectors, UserPart
+from cofactor.problems.least_squares import ColumnsInShards, LeastSquaresPart, Ridge, ShardLeastSquares
+from cofactor.problems.observed import Entries, ShardProblem, ShardVectors, UserPart
 from cofactor.problems.users import generators_of_shards
 from cofactor.ratings import shard_folder
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.start import first_items, first_users
+from cofactor.ratings.factors.scores import first_items, first_users
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.scoring import half_way
 from cofactor.ratings.shard_folder import MANIFEST, StoredShard

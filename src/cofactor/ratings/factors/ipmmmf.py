@@ -12,15 +12,13 @@ from numpy.typing import NDArray
 from cofactor.checks import number, one_of
 from cofactor.errors import InvalidInputError
 from cofactor.model.estimator import learned, param
-from cofactor.problems.gaussian_rows import best_gaussian
-from cofactor.problems.max_entropy import MaxEntropyProblem, threshold_centres
-from cofactor.problems.stick_breaking import best_sticks, prior_logits
+from cofactor.problems.max_entropy import MaxEntropyProblem, best_gaussian, best_sticks, prior_logits, threshold_centres
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.base import FactorModel
 from cofactor.ratings.factors.loss_fit import mean_thresholds, threshold_sums, without_rounding
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
-from cofactor.solvers.multiplicative import repeat_updates
+from cofactor.solvers.descent import repeat_updates
 from cofactor.solvers.result import Callback, Result
 
 #: Passes over a new user's ratings in fold-in, where there are no further rounds.

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from cofactor.checks import number, one_of
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.losses import BetaDivergence, ItakuraSaito, KullbackLeibler, Squared
-from cofactor.model.callers import callers_level
+from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
 from cofactor.problems import NonnegativeProblem
 from cofactor.ratings.data import Ratings
@@ -22,7 +22,7 @@ from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.scoring import Boundaries, CommonBoundaries, absolute_errors, half_way
 from cofactor.solvers import Result, SolverMismatchError
-from cofactor.solvers.multiplicative import repeat_updates
+from cofactor.solvers.descent import repeat_updates
 from cofactor.solvers.result import Callback
 from cofactor.text import counted
 

@@ -19,10 +19,10 @@ from cofactor.model.estimator import learned, param
 from cofactor.problems import LeastSquaresProblem, LinkedProblem
 from cofactor.problems.each_row import minimise_rows
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.explaining import products
 from cofactor.ratings.factors.base import FactorModel
 from cofactor.ratings.factors.scores import FactorScorer, FactorScores
 from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.reasons import products
 from cofactor.ratings.scoring import Boundaries, CommonBoundaries, absolute_errors, half_way
 from cofactor.solvers import Result, SolverMismatchError, alternating_least_squares, lbfgs
 from cofactor.solvers.result import Callback

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.kernels import ordinal
+from cofactor.kernels import margins
 from cofactor.losses import MARGIN_LOSSES, EntryLoss, Proximal, ToPlanes
 from cofactor.model.estimator import learned
 from cofactor.ratings.data import Ratings
@@ -105,7 +105,7 @@ class PMMMF(LossFactorization):
         scores = self._factor_scores.pairs(*ratings.pairs())
         planes, counts = np.empty((n, R), dtype=scores.dtype), np.empty((n, R))
         weights = (np.ones(1) if ratings.weights is None else ratings.weights).astype(scores.dtype)
-        ordinal.level_means(0, n, ratings.indptr, ratings.levels, weights, scores, planes, counts)
+        margins.level_means(0, n, ratings.indptr, ratings.levels, weights, scores, planes, counts)
         self.planes_ = planes
         return boundaries(planes, counts)
 

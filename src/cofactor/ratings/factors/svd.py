@@ -19,7 +19,7 @@ from cofactor.ratings.factors.scores import FactorScorer, FactorScores
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.interaction_model import Factored
 from cofactor.ratings.scoring import COUNT, CommonBoundaries, half_way
-from cofactor.solvers.multiplicative import repeat_updates
+from cofactor.solvers.descent import repeat_updates
 
 _MORE_VECTORS = 10  #: columns of the subspace beyond those kept; the last of these then settle sooner
 

@@ -14,8 +14,8 @@ from cofactor.kernels import products
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.estimator import learned, param
-from cofactor.problems.attitudes import AttitudeProblem, odds_of
-from cofactor.problems.part import PartialProblem
+from cofactor.problems.base import PartialProblem
+from cofactor.problems.profiles import AttitudeProblem, odds_of
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput

@@ -17,8 +17,8 @@ from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.estimator import learned, param
 from cofactor.model.selection.path import hold_out_one_per_user
 from cofactor.model.state import check_array
+from cofactor.problems.base import PartialProblem
 from cofactor.problems.gaussian_processes import HeldOutProcesses, LatentProcesses
-from cofactor.problems.part import PartialProblem
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.entries import check_rows

@@ -21,7 +21,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.profiles.marginals import item_marginals, level_marginal
 from cofactor.ratings.scoring import PROBABILITY_DECISIONS, ProbabilityScorer
-from cofactor.solvers.multiplicative import repeat_updates
+from cofactor.solvers.descent import repeat_updates
 
 #: Sweeps before the concentrations are learned: while attitudes are alike, the likeliest concentrations are infinite.
 _WARM_UP = 20

@@ -6,7 +6,7 @@ import copy
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.checks import check_flag, check_number, number, one_of, whole
+from cofactor.checks import check_callback, check_flag, check_number, number, one_of, whole
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.threads import library_limit
 from cofactor.model.commit import committed, learned_names
@@ -23,13 +23,12 @@ from cofactor.model.estimator import learned, param
 from cofactor.model.progress import Monitor
 from cofactor.model.size import refuse_too_large
 from cofactor.problems.choice import soft_log
-from cofactor.ratings.best import Ranking
 from cofactor.ratings.blocks import INTERACTIONS_PER_BLOCK, each_block
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.exclusion import Exclusion
+from cofactor.ratings.entries import entries_of_rows
+from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.folding import check_known, warn_of_lost_times
-from cofactor.ratings.interaction_model import InteractionModel
+from cofactor.ratings.interaction_model import Factored, InteractionModel
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.ranking.counts import (
     INTERACTED,
@@ -41,14 +40,24 @@ from cofactor.ratings.ranking.counts import (
 )
 from cofactor.ratings.ranking.held_out import TIES, HeldOut, Trials, item_masses, popularity_prior
 from cofactor.ratings.recommendations import Recommendations
-from cofactor.ratings.reranking import check_rules
-from cofactor.ratings.rules import Rules
+from cofactor.ratings.reranking import Rules, check_rules
 from cofactor.ratings.sharded import ShardedRatings
-from cofactor.ratings.updates import Updates
+from cofactor.ratings.similar import covariance, directions
+from cofactor.ratings.topn import Exclusion, Ranking
+from cofactor.ratings.updates import RowMerge, Updates, check_known, warn_of_lost_times
 from cofactor.solvers.result import Callback
-from cofactor.typing import Ids, Pairs, RatingValues, SideFeatures, SparseTable
+from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures, SparseTable
 
-__all__ = ["ImplicitModel", "new_interactions", "strengths_of"]
+__all__ = [
+    "ImplicitFactorModel",
+    "ImplicitLinearModel",
+    "ImplicitModel",
+    "Rows",
+    "new_interactions",
+    "own_interactions",
+    "strengths_of",
+]
+
 
 #: Check of the parameter `popularity_weight`.
 POPULARITY_WEIGHT = number(low=0, high=1e6, also=["auto"])
@@ -499,3 +508,114 @@ def strengths_of(
 ) -> NDArray[np.float32]:
     """Return how much each interaction, or each of some, says to a model."""
     return strengths(interactions, model.counts, entries).astype(np.float32)
+
+
+#: Offsets, items and values of rows of X.
+Rows: TypeAlias = tuple[NDArray[Any], NDArray[Any], NDArray[np.float32]]
+
+_CELLS = 1 << 20  # of a table of a user's interactions and a range of items
+
+
+class ImplicitLinearModel(ImplicitModel):
+    """An implicit-feedback model whose score is a sum over a user's interactions, of what each says times a weight."""
+
+    @abstractmethod
+    def _weighted_sums(self, rows: Rows, first: int, last: int) -> NDArray[Any]:
+        """Return X W for rows of X, of the items from `first` to `last` - 1."""
+
+    def _interaction_rows(self, users: NDArray[Any]) -> Rows:
+        """Return the rows of X of users: what each of their interactions says."""
+        interactions = self._require_ratings(())
+        indptr, entries = entries_of_rows(interactions.indptr, users)
+        return indptr, interactions.indices[entries], strengths_of(self, interactions, entries)
+
+    def _score_range(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
+        return self._weighted_sums(self._interaction_rows(users), first, last)
+
+    def _contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
+        """Return the scores of rows that hold one interaction each."""
+        _, own, values = self._interaction_rows(np.array([user]))
+        first, last = int(items.min()), int(items.max()) + 1
+        step = max(1, _CELLS // (last - first))
+        parts = []
+        for lo in range(0, len(own), step):
+            some, said = own[lo : lo + step], values[lo : lo + step]
+            parts.append(self._weighted_sums((np.arange(len(some) + 1), some, said), first, last)[:, items - first])
+        return np.concatenate(parts).T
+
+
+def own_interactions(model: ImplicitModel, user: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return the items of a user, by index, and how much each interaction says."""
+    interactions = model._require_ratings(())
+    own = slice(interactions.indptr[user], interactions.indptr[user + 1])
+    return interactions.indices[own], strengths_of(model, interactions, own).astype(np.float64)
+
+
+class ImplicitFactorModel(Factored, ImplicitModel):
+    r"""An implicit-feedback model whose score is :math:`U_i \cdot V_j + c_j`, so that new users are rows solved for.
+
+    Attributes
+    ----------
+    U_, V_ : ndarray of shape (n_users, d) and (n_items, d), float32
+    item_bias_ : ndarray of shape (n_items,), float32
+    user_covariance_ : ndarray of shape (d, d)
+        Of the U of users in training, by which items are alike; fold-ins keep it.
+    """
+
+    n_factors: int | str = param(whole(), default=16, kw_only=False)
+    max_iter: int = param(whole(), default=15)
+    random_state: RandomState = param(default=None)
+    callback: Callback | None = param(check_callback, default=None)
+    verbose: int = param(default=0)
+
+    U_: NDArray[np.float32] = learned("users d", dtype=np.float32)
+    V_: NDArray[np.float32] = learned("items d", dtype=np.float32)
+    item_bias_: NDArray[np.float32] = learned("items", dtype=np.float32)
+    user_covariance_: NDArray[np.float64] = learned("d d", dtype=np.float64)
+
+    def _rank(self, interactions: Ratings) -> int:
+        """Return the number of factors for such interactions."""
+        return int(self.n_factors)
+
+    def _fit_bytes(self, interactions: Ratings) -> int:
+        return 4 * sum(interactions.shape) * self._rank(interactions)
+
+    @abstractmethod
+    def _solve(self, given: FitInput, U: NDArray[Any], V: NDArray[Any], c: NDArray[Any], max_iter: int) -> None:
+        """Learn factors and biases from where they start, in so many rounds at most."""
+
+    def _set_factors(self, U: NDArray[Any], V: NDArray[Any], c: NDArray[Any]) -> None:
+        """Set what was learned of users of training, and of items."""
+        self.U_, self.V_, self.item_bias_, self.user_covariance_ = U, V, c, covariance(U)
+
+    def _item_directions(self) -> NDArray[np.float64]:
+        """See `InteractionModel`: the correlation of scores over the users of training; a fold-in knows it too."""
+        return directions(self.V_, self.user_covariance_)
+
+    @abstractmethod
+    def _fold_in(self, given: FitInput) -> None:
+        """Solve for the rows of users, items held fixed."""
+
+    def _refit(self, given: FitInput, before: Self) -> None:
+        """Go on from where the rows stood, new ones from zero; half as many rounds as a fit has do."""
+        interactions = given.ratings
+        none = np.zeros(0, np.int32)
+        users = RowMerge("user", interactions.users, interactions.users.index(before.users_.ids), none)
+        items = RowMerge("item", interactions.items, interactions.items.index(before.items_.ids), none)
+        U = users.rows(before.U_, before.U_[:0])
+        V, c = (items.rows(rows, rows[:0]) for rows in (before.V_, before.item_bias_))
+        self._solve(given, U, V, c, max(1, self.max_iter // 2))
+
+    def _start(self, interactions: Ratings, n_factors: int, generator: np.random.Generator) -> tuple[Any, Any, Any]:
+        """Return random factors, and no biases."""
+        n, m = interactions.shape
+        scale = np.float32(0.1 / np.sqrt(n_factors))
+        U, V = (scale * generator.standard_normal((k, n_factors), dtype=np.float32) for k in (n, m))
+        return U, V, np.zeros(m, dtype=np.float32)
+
+    @property
+    def _factor_scores(self) -> FactorScores:
+        return FactorScores(self.U_, self.V_, np.zeros(len(self.U_), np.float32), self.item_bias_)
+
+    def _score_range(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
+        return self._factor_scores.block(users, np.arange(first, last))

@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from cofactor.checks import make_generator, number
-from cofactor.kernels.pairwise import rank_pairs
 from cofactor.kernels.random import fold
+from cofactor.kernels.sgd import rank_pairs
 from cofactor.kernels.threads import parallel_for
 from cofactor.model.estimator import learned, param
 from cofactor.model.progress import Monitor
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.ranking.base import strengths_of
-from cofactor.ratings.ranking.factors import ImplicitFactorModel
+from cofactor.ratings.ranking.base import ImplicitFactorModel, strengths_of
 from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
 
 __all__ = ["BPR"]

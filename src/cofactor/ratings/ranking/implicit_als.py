@@ -11,16 +11,15 @@ from sklearn.base import clone
 
 from cofactor.checks import make_generator, number, one_of, positive_weight, whole
 from cofactor.errors import Argument, InputWarning
-from cofactor.model.callers import callers_level
+from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
 from cofactor.model.progress import Monitor
 from cofactor.problems.implicit import ImplicitProblem
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.explaining import products
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.ranking.base import POPULARITY_WEIGHT, strengths_of
-from cofactor.ratings.ranking.factors import ImplicitFactorModel, own_interactions
+from cofactor.ratings.ranking.base import POPULARITY_WEIGHT, ImplicitFactorModel, own_interactions, strengths_of
 from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
+from cofactor.ratings.reasons import products
 from cofactor.solvers import alternating_least_squares
 
 __all__ = ["ImplicitALS"]

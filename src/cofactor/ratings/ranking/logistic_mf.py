@@ -15,14 +15,13 @@ from cofactor.kernels.threads import library_limit, parallel_for
 from cofactor.model.estimator import learned, param
 from cofactor.model.progress import Monitor
 from cofactor.problems.choice import soft_log
-from cofactor.problems.implicit_logistic import ImplicitLogisticProblem, SampledLogisticProblem
+from cofactor.problems.implicit import ImplicitLogisticProblem, SampledLogisticProblem
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.explaining import products, with_constant, without_each
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.ranking.base import strengths_of
-from cofactor.ratings.ranking.factors import ImplicitFactorModel, own_interactions
+from cofactor.ratings.ranking.base import ImplicitFactorModel, own_interactions, strengths_of
 from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
+from cofactor.ratings.reasons import products, with_constant, without_each
 from cofactor.solvers import lbfgs
 
 __all__ = ["LogisticMF"]

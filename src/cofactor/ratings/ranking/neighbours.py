@@ -19,9 +19,8 @@ from cofactor.model.progress import Monitor
 from cofactor.ratings.blocks import each_block
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.ranking.base import POPULARITY_WEIGHT, strengths_of
+from cofactor.ratings.ranking.base import POPULARITY_WEIGHT, ImplicitLinearModel, Rows, strengths_of
 from cofactor.ratings.ranking.held_out import HeldOut, Trials
-from cofactor.ratings.ranking.linear import ImplicitLinearModel, Rows
 from cofactor.solvers.result import Callback
 
 __all__ = ["ItemKNN", "RP3beta"]

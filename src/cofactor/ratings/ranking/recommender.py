@@ -29,16 +29,21 @@ from cofactor.progress import tell
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.described import DescribedModel, tables_of
-from cofactor.ratings.exclusion import Exclusion
 from cofactor.ratings.features import FeatureTable, unknown_features
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.folding import warn_of_lost_times
 from cofactor.ratings.interaction_model import InteractionModel
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.probability import expected
-from cofactor.ratings.ranking.base import ImplicitModel, new_interactions
-from cofactor.ratings.ranking.choosing import Offer, RecommendOptions, liked_from, recommended, seen_by
-from cofactor.ratings.ranking.cold import ColdItems, with_new_items
+from cofactor.ratings.ranking.base import ImplicitFactorModel, ImplicitModel, new_interactions
+from cofactor.ratings.ranking.choosing import (
+    ColdItems,
+    Offer,
+    RecommendOptions,
+    liked_from,
+    recommended,
+    seen_by,
+    with_new_items,
+)
 from cofactor.ratings.ranking.counts import (
     INTERACTED,
     as_interactions,
@@ -50,7 +55,6 @@ from cofactor.ratings.ranking.counts import (
     warn_of_all_again,
 )
 from cofactor.ratings.ranking.ease import EASE
-from cofactor.ratings.ranking.factors import ImplicitFactorModel
 from cofactor.ratings.ranking.held_out import HeldOut
 from cofactor.ratings.ranking.implicit_als import ImplicitALS
 from cofactor.ratings.ranking.logistic_mf import LogisticMF
@@ -58,12 +62,13 @@ from cofactor.ratings.ranking.neighbours import RP3beta
 from cofactor.ratings.ranking.popularity import Popularity
 from cofactor.ratings.reasons import Reasons
 from cofactor.ratings.recommendations import Recommendations
-from cofactor.ratings.rules import Rules
+from cofactor.ratings.reranking import Rules
 from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
 from cofactor.ratings.scoring import ProbabilityScorer
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.similar import Vectors, directions_of_interactions
-from cofactor.ratings.updates import Updates
+from cofactor.ratings.topn import Exclusion
+from cofactor.ratings.updates import Updates, warn_of_lost_times
 from cofactor.solvers.result import Callback, Progress
 from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures, SparseTable
 

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_flag, check_jobs, check_number, make_generator, number, one_of, whole
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.model.callers import callers_level
+from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
 from cofactor.model.parallel import n_side_by_side
 from cofactor.model.state import plain
@@ -30,7 +30,6 @@ from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links import LinkedSides, decompose_mask
-from cofactor.ratings.merging import RowMerge
 from cofactor.ratings.sampled.chains import (
     FitChains,
     NothingKeptError,
@@ -48,8 +47,7 @@ from cofactor.ratings.sampled.chains import (
     run_side_by_side,
     with_samples,
 )
-from cofactor.ratings.sampled.fold_in import ConditionalChains
-from cofactor.ratings.sampled.padded import padded_sizes
+from cofactor.ratings.sampled.fold_in import ConditionalChains, padded_sizes
 from cofactor.ratings.sampled.samples import (
     Draws,
     SampledScorer,
@@ -59,6 +57,7 @@ from cofactor.ratings.sampled.samples import (
 from cofactor.ratings.scoring import PROBABILITY_DECISIONS
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.stored_users import Rows, StoredUsers
+from cofactor.ratings.updates import RowMerge
 from cofactor.samplers import Chain, Diagnostics, Kept, Posterior, diagnose, run, to_inference_data
 from cofactor.solvers.parts import Rounds
 from cofactor.solvers.result import Callback

@@ -14,18 +14,22 @@ from cofactor.checks import number
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.gibbs_rows import fold_rows
 from cofactor.model.estimator import learned, param
-from cofactor.problems.bpmf import GaussianPosterior, GaussianUsers, GaussianUsersOfShard, settle_in_shards
-from cofactor.problems.least_squares import Ridge
-from cofactor.problems.least_squares_in_shards import ShardLeastSquares
-from cofactor.problems.ordered_probit import fit_ordered_probit
+from cofactor.problems.bpmf import (
+    GaussianPosterior,
+    GaussianUsers,
+    GaussianUsersOfShard,
+    fit_ordered_probit,
+    settle_in_shards,
+)
+from cofactor.problems.least_squares import Ridge, ShardLeastSquares
 from cofactor.problems.priors import NormalWishartPrior
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.explaining import products, without_each
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links import Features, Side
+from cofactor.ratings.reasons import products, without_each
 from cofactor.ratings.sampled.base import UserPlan
 from cofactor.ratings.sampled.chains import FitChains
-from cofactor.ratings.sampled.padded import PaddedRatings, PaddedShards
+from cofactor.ratings.sampled.fold_in import PaddedRatings, PaddedShards
 from cofactor.ratings.sampled.probit import ProbitDraws, ProbitModel, expectation_slopes
 from cofactor.ratings.sampled.samples import Sample, Samples
 from cofactor.ratings.stored_users import StoredUsers

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.kernels.samples import samples_of
+from cofactor.kernels.gibbs import samples_of
 from cofactor.ratings.probability import Criterion, Expectation, of_all_pairs
 from cofactor.ratings.scoring import ProbabilityScorer
 from cofactor.ratings.stored_users import copied

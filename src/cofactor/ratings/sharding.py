@@ -3,6 +3,9 @@
 *Reading* turns files into records of numbers, and lists of ids; *routing* writes each record to the file of its shard;
 *building* makes the arrays of one shard after another. A journal beside these files says how far that has come: from
 there it goes on after a kill.
+
+Ids become numbers in the order in which they come, without a Python object for each row. More ratings, as of another
+day, are appended to a folder that is there.
 """
 
 from __future__ import annotations
@@ -10,20 +13,25 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NoReturn, Self, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyarrow import compute
 
 from cofactor.coding import Coding
 from cofactor.columns import Column
 from cofactor.datasets.readers.pieces import Mark
 from cofactor.datasets.readers.rating_batches import BatchOptions, RatingBatch, rating_batches
 from cofactor.datasets.readers.ratings import Scale
+from cofactor.datasets.table import is_text, numpy_of
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, alone, is_full, naming_file, replacing
 from cofactor.limits import MAX_LEVELS
@@ -33,11 +41,209 @@ from cofactor.ratings import shard_folder
 from cofactor.ratings.data import Duplicates, Ratings
 from cofactor.ratings.entries import check_duplicates
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.shard_folder import StoredShard
+from cofactor.ratings.shard_folder import Manifest, StoredShard
 from cofactor.ratings.sharded import ShardedRatings, shard_bounds
-from cofactor.ratings.sharding.encoder import IdEncoder
+from cofactor.ratings.updates import union
 
-__all__ = ["Listener", "Reading", "ShardingJournal", "first_repeated", "shard_files", "sources_of"]
+__all__ = [
+    "IdEncoder",
+    "Listener",
+    "Reading",
+    "ShardingJournal",
+    "append_files",
+    "first_repeated",
+    "shard_files",
+    "sources_of",
+]
+
+
+_INTEGER = "^(-?[1-9][0-9]{0,18}|0)$"  # as `cofactor.datasets.cells` reads integers
+
+
+class IdEncoder:
+    """Numbers ids 0, 1, 2, ... as they come.
+
+    As `read_ratings` does, it takes text for integers as long as all ids are written as integers; from the first one on
+    that is not, all are text.
+
+    Parameters
+    ----------
+    role : {"user", "item"}
+        What the ids stand for.
+    known : pyarrow.Array, optional
+        Ids that have numbers already, of type int64 or large_string.
+
+    Examples
+    --------
+    >>> films = IdEncoder("item")
+    >>> films.codes(pa.array([12, 7, 12])).tolist(), films.codes(pa.array(["007", "7"])).tolist()
+    ([0, 1, 0], [2, 1])
+    >>> films.known.to_pylist()
+    ['12', '7', '007']
+    """
+
+    def __init__(self, role: str, known: Any = None) -> None:
+        self.role = role
+        self.known = pa.array([], pa.int64()) if known is None else known
+        self._fresh: list[Any] = []
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    def codes(self, column: Any, empty: Callable[[int], NoReturn] | None = None) -> NDArray[np.int32]:
+        """Return the number of each id.
+
+        Parameters
+        ----------
+        column : pyarrow.Array or pyarrow.ChunkedArray
+            Integers or text, also as a dictionary. Blanks around text are left out.
+        empty : callable, optional
+            Raises the error for an empty id in this row.
+        """
+        if isinstance(column, pa.ChunkedArray):
+            column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+        encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        places = numpy_of(encoded.indices)
+        used = np.bincount(places, minlength=len(encoded.dictionary)) > 0
+        values = encoded.dictionary
+        if not used.all():
+            values, places = values.filter(pa.array(used)), (np.cumsum(used) - 1)[places]
+        if is_text(values.type):
+            values = compute.utf8_trim_whitespace(values.cast(pa.large_string()))
+            gaps = compute.equal(values, "").to_numpy(zero_copy_only=False)
+            if gaps.any() and empty is not None:
+                empty(int(np.flatnonzero(gaps[places])[0]))
+        return self._codes_of(values)[places]
+
+    def _codes_of(self, values: Any) -> NDArray[np.int32]:
+        """Return the numbers of distinct cells; new ones are added."""
+        values = self._alike(values)
+        found = compute.index_in(values, value_set=self.known)
+        if found.null_count:
+            new = values.filter(found.is_null()).unique()
+            if len(self) + len(new) > np.iinfo(np.int32).max:
+                raise InvalidInputError(f"there are more than 2,147,483,647 {self.role}s")
+            self.known = pa.concat_arrays([self.known, new])
+            self._fresh.append(new)
+            found = compute.index_in(values, value_set=self.known)
+        return numpy_of(found)
+
+    def _alike(self, values: Any) -> Any:
+        """Return cells in the type of the known ids, which become text if these are no integers."""
+        if pa.types.is_int64(self.known.type):
+            if pa.types.is_int64(values.type):
+                return values
+            if compute.all(compute.match_substring_regex(values, _INTEGER), min_count=0).as_py():
+                with suppress(pa.ArrowInvalid):  # beyond 64 bits
+                    return values.cast(pa.int64())
+            self.known, self._fresh = self._as_text().known, []
+        return values.cast(pa.large_string())
+
+    def _as_text(self) -> IdEncoder:
+        """Return the same ids as text."""
+        return IdEncoder(self.role, self.known.cast(pa.large_string()))
+
+    def _first_text(self) -> int | None:
+        """Return the number of the first id that is written as no integer; None if all are integers."""
+        if pa.types.is_int64(self.known.type):
+            return None
+        numbers = compute.match_substring_regex(self.known, _INTEGER)
+        return max(compute.index(numbers, False).as_py(), 0)  # the first one if they are beyond 64 bits
+
+    def sorted(self) -> tuple[IdMap, NDArray[np.int32]]:
+        """Return the map of all ids, as `IdMap` sorts them, and where each stands in it, by its number."""
+        order = numpy_of(compute.sort_indices(self.known)).astype(np.int64)
+        index = np.empty(len(order), dtype=np.int32)
+        index[order] = np.arange(len(order), dtype=np.int32)
+        ids = self.known.take(pa.array(order))
+        if pa.types.is_int64(ids.type):
+            return IdMap.of_sorted(numpy_of(ids).copy()), index
+        return IdMap.of_sorted(np.fromiter(ids.to_pylist(), dtype=object, count=len(ids))), index
+
+    def sorted_like(
+        self, known: Iterator[IdMap], place: Callable[[str, int], Place]
+    ) -> tuple[IdMap, NDArray[np.int32]]:
+        """Return the map of all ids, in the type of others, and where each stands in it, as `sorted` does.
+
+        Whole numbers are text among text where some known id is written as a whole number too, as in files of which one
+        has numbers alone. Where none is, they are of another kind, and refused, as is text among numbers.
+
+        Parameters
+        ----------
+        known : iterator of IdMap
+            Those that are there, in parts; one part at least.
+        place : callable
+            From "user" or "item" and the number of a new id to where it stands first.
+        """
+        role, first, odd = self.role, next(known), self._first_text()
+        if first.ids.dtype == object and not all(isinstance(one, str) for one in first.ids.tolist()):
+            raise InvalidInputError(
+                f"the ids of {role}s are of several types, so that nothing can be appended from files"
+            )
+        if first.ids.dtype == object:
+            if odd is None and not any(_has_integers(part.ids) for part in chain([first], known)):
+                message = f"{role} {self.known[0].as_py()} is a whole number, and all {role}s that are there are "
+                message += f"text, such as {first.ids[0]!r}"
+                raise InvalidInputError(message, advice="is it the column?", place=place(role, 0))
+            return self._as_text().sorted()
+        if odd is not None:
+            message = f"{role} {self.known[odd].as_py()!r} is no whole number, as the {role}s are that are there"
+            raise InvalidInputError(message, advice="is it the column?", place=place(role, odd))
+        return self.sorted()
+
+    def append_to(self, folder: Path, lengths: dict[str, int]) -> None:
+        """Write the ids that came since the last call; all of them if they became text, to another file.
+
+        Parameters
+        ----------
+        folder : Path
+        lengths : dict of str to int
+            Bytes that count of each file; those of this one are brought up to date.
+        """
+        name = _file_of(self.role, pa.types.is_int64(self.known.type))
+        fresh = self._fresh if name in lengths else [self.known]
+        path = folder / name
+        with naming_file(path), open(path, "r+b" if name in lengths else "wb") as stream:
+            stream.seek(lengths.get(name, 0))
+            stream.truncate()
+            for part in fresh:
+                batch = pa.record_batch([part], names=["ids"])
+                with pa.ipc.new_stream(stream, batch.schema) as writer:
+                    writer.write_batch(batch)
+            stream.flush()
+            os.fsync(stream.fileno())
+            lengths[name] = stream.tell()
+        self._fresh = []
+
+    @classmethod
+    def read(cls, role: str, folder: Path, lengths: Mapping[str, int]) -> IdEncoder:
+        """Return the encoder that `append_to` has written."""
+        names = [_file_of(role, numbers) for numbers in (False, True)]
+        name = next((name for name in names if name in lengths), None)  # text comes after numbers
+        if name is None:
+            return cls(role)
+        data = pa.py_buffer((folder / name).read_bytes()[: lengths[name]])
+        source, parts = pa.BufferReader(data), []
+        while source.tell() < len(data):
+            parts += pa.ipc.open_stream(source).read_all().column("ids").chunks
+        return cls(role, pa.concat_arrays(parts))
+
+
+def _has_integers(ids: NDArray[Any]) -> bool:
+    """Return whether some of these texts is written as an integer.
+
+    Examples
+    --------
+    >>> _has_integers(np.array(["ann", "007"], dtype=object)), _has_integers(np.array(["ann", "7"], dtype=object))
+    (False, True)
+    """
+    written = compute.match_substring_regex(pa.array(ids, pa.large_string()), _INTEGER)
+    return bool(compute.any(written, min_count=0).as_py())
+
+
+def _file_of(role: str, numbers: bool) -> str:
+    return f"{role}s.{'numbers' if numbers else 'text'}"
+
 
 READ_CHECKPOINT = 1 << 23  #: ratings between two states of the journal while files are read
 ROUTE_CHECKPOINT = 1 << 25  #: likewise while records are routed
@@ -711,3 +917,265 @@ def first_repeated(rows: NDArray[Any], columns: NDArray[Any], n_columns: int) ->
     _, first, number = np.unique(pairs, return_index=True, return_inverse=True)
     again = int(np.flatnonzero(first[number] != np.arange(len(pairs)))[0])
     return int(first[number[again]]), again
+
+
+_APPENDING = ".appending"
+_FULL = 2  # times the mean size of a shard, from which new users behind the last one get a shard of their own
+
+
+def append_files(
+    files: PathLike | Sequence[PathLike],
+    folder: PathLike,
+    *,
+    duplicates: Duplicates = "error",
+    user: Column | None = None,
+    item: Column | None = None,
+    rating: Column | None = None,
+    timestamp: Column | None = None,
+    sep: str | None = None,
+    header: bool | None = None,
+    encoding: str = "utf-8",
+    drop_rating: float | Sequence[float] | None = None,
+    callback: Listener | None = None,
+) -> ShardedRatings:
+    r"""Append the ratings of files to a folder of sharded ratings.
+
+    Ids stay sorted: a new user goes to the shard of the users whose ids stand around it, so that the folder holds what
+    all ratings together make. Shards with new ratings are written anew, all shards where a new item comes before one
+    that was there; items with ids above all others, as most numbers of new items are, leave the other shards as they
+    are. New users behind the last one get a shard of their own where that is more than twice as large as the others
+    otherwise.
+
+    New shards are written beside the old ones, so that a call which is ended before the manifest names them changes
+    nothing. Whoever has opened the folder keeps what was opened, also in the middle of a fit: old shards are removed by
+    the first call that finds nobody who reads them, this one or a later one. Where a file system has no locks (some
+    network file systems, Windows) they are removed at once, and a fit that needs them ends with an error that says so.
+    Only what an earlier manifest named is removed. The new ratings, and a shard at a time, must fit into memory.
+
+    Parameters
+    ----------
+    files : path-like or sequence of path-like
+        As in `shard_files`.
+    folder : path-like
+        Of sharded ratings. Its scale holds; its ids are numbers or text, and new ones must be so too. Text that is
+        written as a whole number is one among numbers; a file of numbers alone is text among text of which some is
+        written so.
+    duplicates : {"error", "last", "mean"}, default="error"
+        What to do with several ratings of one user for one item, those which were there come first.
+    user, item, rating, timestamp, sep, header, encoding, drop_rating, callback
+        As in `shard_files`.
+
+    Returns
+    -------
+    ShardedRatings
+        All ratings.
+
+    Raises
+    ------
+    InvalidInputError
+        If a file is malformed, or holds what `Ratings` refuses, or ids of another kind; the message names file and
+        line.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cofactor.ratings import append_files, shard_files
+    >>> place = tempfile.TemporaryDirectory()
+    >>> path, folder = pathlib.Path(place.name, "stars.csv"), pathlib.Path(place.name, "big")
+    >>> _ = path.write_text("user,movie,stars\nann,12,4\nbob,12,3\nann,7,5\n")
+    >>> _ = shard_files(path, folder, 2)
+    >>> _ = path.write_text("user,movie,stars\nbo,13,4\n")
+    >>> append_files(path, folder).users
+    IdMap('ann', 'bo', 'bob')
+    >>> place.cleanup()
+    """
+    check_duplicates(duplicates)
+    target = Path(os.path.realpath(folder))
+    scale = _open_scale(ShardedRatings.open(target))  # which is not kept open: it would keep old shards
+    options = BatchOptions(user, item, rating, timestamp, sep, header, encoding, scale, drop_rating)
+    work = target / _APPENDING
+    with alone(target):
+        shutil.rmtree(work, ignore_errors=True)
+        shard_folder.remove_old(target)
+        try:
+            work.mkdir()
+            journal = ShardingJournal(tuple(sources_of(files)), {})
+            _append(target, Reading(work, journal, options, callback or (lambda *_: None)), duplicates)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+            shard_folder.remove_old(target)
+    return ShardedRatings.open(target)
+
+
+def _open_scale(ratings: ShardedRatings) -> Any:
+    """Return how files of more ratings are read."""
+    return ratings.scale.tolist() if ratings.coding is None else ratings.coding
+
+
+def _append(target: Path, reading: Reading, duplicates: Duplicates) -> None:
+    """Append files to a folder that no other process changes.
+
+    All is written in the folder of the spill, and moved once a manifest in the folder names it, which is that of its
+    items: what a call leaves that is ended in between is removed by the next one.
+    """
+    old, manifest, work = ShardedRatings.open(target), Manifest.read(target), reading.work
+    reading.run()
+    new = _News.of(reading, old)
+    shards = new.merged(manifest, shard_folder.next_number(target, "shards"), duplicates)
+    made = [shard for shard in shards if (work / shard.folder).exists()]
+    kept = [shard for shard in shards if not (work / shard.folder).exists()]
+    counts, more = (
+        shard_folder.item_counts_of(place, some, len(new.items)) for place, some in ((target, kept), (work, made))
+    )
+    counts += more
+    name = shard_folder.items_name(shard_folder.next_number(target, "items"))
+    shard_folder.write_common(work, new.items, old.scale, old.coding, shards, counts, name)
+    shard_folder.publish(work, target)
+
+
+@dataclass(frozen=True)
+class _News:
+    """Ratings to append.
+
+    Attributes
+    ----------
+    old : ShardedRatings
+        Those that are there.
+    reading : Reading
+        Which finds the place of a rating.
+    users : IdMap
+        Those who rated.
+    items : IdMap
+        All items, those that were there too.
+    user_index, item_index, levels : ndarray
+        Of each rating, in the order of the files.
+    times : ndarray or None
+    """
+
+    old: ShardedRatings
+    reading: Reading
+    users: IdMap
+    items: IdMap
+    user_index: NDArray[np.int32]
+    item_index: NDArray[np.int32]
+    levels: NDArray[np.uint8]
+    times: NDArray[np.float64] | None
+
+    @classmethod
+    def of(cls, reading: Reading, old: ShardedRatings) -> _News:
+        """Return the ratings that were read, if they fit to those that are there."""
+        journal = reading.journal
+        file = Place(journal.sources[0].path)
+        if old.shard(0).weights is not None:
+            raise InvalidInputError("the ratings that are there have weights, so that none can be appended from files")
+        if not journal.n_ratings:
+            raise InvalidInputError("no ratings, expected lines of user, item and rating", place=file)
+        if journal.timed != old.has_times:
+            what = ("no times", "have times") if old.has_times else ("times", "have none")
+            raise InvalidInputError(f"has {what[0]}, and the ratings in {old.folder} {what[1]}", place=file)
+        records = reading.records()
+
+        def place(role: str, number: int) -> Place:
+            return reading.place(int(np.flatnonzero(records[role] == number)[0]))
+
+        of_users = (old.source.users(k) for k in range(len(old)))
+        users, user_index = reading.users.sorted_like(of_users, place)
+        items, item_index = reading.items.sorted_like(iter([old.items]), place)
+        everything = union(old.items, items)
+        return cls(
+            old,
+            reading,
+            users,
+            everything,
+            user_index[records["user"]],
+            everything.index(items.ids)[item_index][records["item"]],
+            reading.levels(old.scale)[records["level"]],
+            records["time"] if old.has_times else None,
+        )
+
+    def merged(self, manifest: Manifest, number: int, duplicates: Duplicates) -> list[StoredShard]:
+        """Write the shards that change beside the spill, from a number on; return all."""
+        old = self.old
+        where = self.items.index(old.items.ids)
+        moved = bool((where != np.arange(len(where))).any())
+        shard_of, behind = self._shards_of_users()
+        sizes = np.bincount(shard_of[self.user_index], minlength=len(old))
+        if manifest.shards[-1].n_ratings + sizes[-1] > _FULL * old.n_ratings / len(old) and behind.any():
+            shard_of = np.where(behind, len(old), shard_of)
+        found: list[StoredShard] = []
+        for k in range(len(old) + int((shard_of == len(old)).any())):
+            chosen = np.flatnonzero(shard_of[self.user_index] == k)
+            if k < len(old) and not moved and not len(chosen):
+                found.append(manifest.shards[k])
+                continue
+            before = old.shard(k) if k < len(old) else None
+            ratings = self._with(before, where, chosen, shard_of == k, duplicates)
+            found.append(shard_folder.write_shard(self.reading.work, shard_folder.shard_name(number), ratings))
+            number += 1
+        return found
+
+    def _shards_of_users(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Return the shard to which each user belongs by its id, and whether it stands behind all that are there."""
+        ids, n = self.users.ids.tolist(), len(self.old)
+        firsts = [self.old.source.users(k).ids[0] for k in range(n)]
+        last = self.old.source.users(n - 1).ids[-1]
+        shards = [max(bisect_right(firsts, one) - 1, 0) for one in ids]
+        return np.array(shards), np.array([one > last for one in ids])
+
+    def _with(
+        self,
+        before: Ratings | None,
+        where: NDArray[np.int32],
+        chosen: NDArray[np.intp],
+        here: NDArray[np.bool_],
+        duplicates: Duplicates,
+    ) -> Ratings:
+        """Return the ratings of a shard with new ones.
+
+        Parameters
+        ----------
+        before : Ratings or None
+            Those that are there; None for a new shard.
+        where : ndarray
+            Index among all items of those that were there.
+        chosen : ndarray of int
+            Which of the new ratings belong here.
+        here : ndarray of bool
+            Which of the users with new ones do.
+        duplicates : {"error", "last", "mean"}
+        """
+        scale, arriving = self.old.scale, IdMap.of_sorted(self.users.ids[here].copy())
+        users = arriving if before is None else union(before.users, arriving)
+        index = np.full(len(self.users), -1, dtype=np.int32)
+        index[here] = users.index(arriving.ids)
+        rows, columns, levels = index[self.user_index[chosen]], self.item_index[chosen], self.levels[chosen]
+        times = None if self.times is None else self.times[chosen]
+        if before is not None:
+            rows = np.concatenate([users.index(before.users.ids)[before.row_of_entry], rows])
+            columns = np.concatenate([where[before.indices], columns])
+            levels = np.concatenate([before.levels, levels])
+            if times is not None and before.times is not None:
+                times = np.concatenate([before.times, times])
+        try:
+            found = Ratings.from_entries(users, self.items, rows, columns, scale[levels - 1], scale, duplicates, times)
+        except InvalidInputError as error:
+            if error.argument != "duplicates":
+                raise
+            self._refuse_duplicates(users, rows, columns, chosen)
+        return replace(found, coding=self.old.coding)
+
+    def _refuse_duplicates(
+        self, users: IdMap, rows: NDArray[Any], columns: NDArray[Any], chosen: NDArray[np.intp]
+    ) -> NoReturn:
+        """Refuse the first new rating of a pair that was rated before: where it stands, and whether it was there."""
+        first, again = first_repeated(rows, columns, len(self.items))
+        n_before = len(rows) - len(chosen)
+        where, advice = "", "leave it out"
+        if first < n_before:
+            where = ", among the ratings that are there"
+            advice = "the file may have been appended already; if not, leave it out"
+        raise InvalidInputError(
+            f"user {users.ids[rows[again]]} has rated item {self.items.ids[columns[again]]} before{where}",
+            advice=(f"{advice}, or choose with ", Argument("duplicates"), " last or mean"),
+            place=self.reading.place(int(chosen[again - n_before])),
+        )
