@@ -162,14 +162,14 @@ ERRORS = (
     ),
     Planted(
         "a cut includes the score on it",
-        "labels/decoding/cuts.py",
+        "labels/decoding.py",
         "return scores > np.asarray(self.value, dtype=np.float64)",
         "return scores >= np.asarray(self.value, dtype=np.float64)",
         "tests/labels/test_decoding.py tests/contract_labels/test_forms.py",
     ),
     Planted(
         "top-k takes the lowest scores",
-        "labels/decoding/cuts.py",
+        "labels/decoding.py",
         'best = np.argsort(-scores, axis=1, kind="stable")',
         'best = np.argsort(scores, axis=1, kind="stable")',
         "tests/labels/test_decoding.py",

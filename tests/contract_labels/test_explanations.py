@@ -28,8 +28,8 @@ from cofactor.labels import (
     LabelRidge,
     MLkNN,
     base,
+    ridge,
 )
-from cofactor.labels.ridge import rbf
 from cofactor.persistence import ModelFileError, read_model, write_model
 
 from .models import CASES, NAMES, data, dense_of, fitted, planted
@@ -150,8 +150,8 @@ def test_training_instances_have_the_ids_of_their_data(name, ids, tmp_path, monk
 @pytest.mark.parametrize("exact", [True, False])
 def test_what_an_instance_contributes_to_a_kernel_is_about_its_label(exact, monkeypatch):
     """The coefficients of close instances cancel: here they are ten to a thousand times the score."""
-    monkeypatch.setattr(rbf, "EXACT", 500 if exact else 100)
-    monkeypatch.setattr(rbf, "_LANDMARKS", 150)
+    monkeypatch.setattr(ridge, "EXACT", 500 if exact else 100)
+    monkeypatch.setattr(ridge, "_LANDMARKS", 150)
     X = np.random.default_rng(0).normal(size=(420, 2))
     Y = np.column_stack([np.sin(2 * X[:, 0]) > 0, X[:, 0] * X[:, 1] > 0.3])
     model = LabelRidge(kernel="rbf", n_components=2).fit(X[:400], Y[:400])
@@ -162,8 +162,8 @@ def test_what_an_instance_contributes_to_a_kernel_is_about_its_label(exact, monk
     totals = sums(model, X[400:], labels=[0, 1])
     assert all(total == pytest.approx(score, abs=1e-6) for score, total in totals.values())
     if exact:
-        K = rbf.kernel(model.landmarks_, model.landmarks_, model.gamma_)
-        values = rbf.shared_out(K[:1], K, model.kernel_alpha_, model.dual_coef_)[1] / model.kernel_share_
+        K = ridge.kernel(model.landmarks_, model.landmarks_, model.gamma_)
+        values = ridge.shared_out(K[:1], K, model.kernel_alpha_, model.dual_coef_)[1] / model.kernel_share_
         assert np.abs(np.ptp(values - Y[:400], axis=0)).max() < 1e-6  # labels minus an intercept
 
 

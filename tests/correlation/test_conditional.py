@@ -128,14 +128,14 @@ def test_constant_labels_and_few_of_them(measure) -> None:  # type: ignore[no-un
 
 
 def test_threads_do_not_change_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cofactor.correlation.logistic._BLOCK", 200)
+    monkeypatch.setattr("cofactor.correlation.conditional._BLOCK", 200)
     X, Y = data()
     with thread_limit(1):
         one = likelihood_gain(X, Y)
     with thread_limit(3):
         three = likelihood_gain(X, Y)
     np.testing.assert_array_equal(one, three)
-    monkeypatch.setattr("cofactor.correlation.logistic._MOST_INVERSES", 0)
+    monkeypatch.setattr("cofactor.correlation.conditional._MOST_INVERSES", 0)
     np.testing.assert_allclose(likelihood_gain(X, Y), one, atol=1e-8)
 
 

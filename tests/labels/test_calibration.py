@@ -9,7 +9,16 @@ from scipy.special import expit, logit
 
 from cofactor.kernels.calibration import context_sums
 from cofactor.labels import PLST, LabelRidge
-from cofactor.labels.calibration import Calibration, learn_calibrated, learn_calibration
+from cofactor.labels.calibration import (
+    Calibration,
+    Scale,
+    _move,
+    _sums,
+    _targets,
+    context_rows,
+    learn_calibrated,
+    learn_calibration,
+)
 from cofactor.labels.decoding import (
     AIMS,
     FAR,
@@ -21,8 +30,6 @@ from cofactor.labels.decoding import (
     probable,
 )
 from cofactor.labels.held_out import learn_decision
-from cofactor.labels.platt import Scale, _move, _sums, _targets
-from cofactor.labels.row_context import context_rows
 from cofactor.metrics.labels import example_f1, label_report, macro_f1, micro_f1
 
 
@@ -237,7 +244,7 @@ def test_sums_for_the_context_are_those_of_all_labels():
 def test_a_start_from_a_part_ends_where_one_from_nothing_does(monkeypatch):
     scores, labels, _, _ = drawn(2000, 4)
     whole = learn_calibration(scores, labels)
-    monkeypatch.setattr("cofactor.labels.platt.COARSE", 1000)
+    monkeypatch.setattr("cofactor.labels.calibration.COARSE", 1000)
     parts = learn_calibration(scores, labels)
     np.testing.assert_allclose(parts.slope, whole.slope, rtol=1e-6)
     np.testing.assert_allclose(parts.offset, whole.offset, rtol=1e-6)

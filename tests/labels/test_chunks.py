@@ -23,7 +23,7 @@ from cofactor.labels import (
     FeatureLabelCCA,
     LabelRidge,
 )
-from cofactor.labels.chunks import read_chunks
+from cofactor.labels.fit_input import read_chunks
 
 N, D, L = 220, 12, 6
 
@@ -107,12 +107,12 @@ def test_weights_and_forms_of_chunks(texts):
 def test_many_parts_and_rows_that_stay_in_passes(tables, monkeypatch):
     """Small limits, so that small data go the ways of large ones: parts of chunks, sketches, landmarks, few rows."""
     X, Y = tables
-    monkeypatch.setattr("cofactor.labels.leave_one_out._MANY", 3)
-    monkeypatch.setattr("cofactor.labels.ridge.rbf.EXACT", 100)
-    monkeypatch.setattr("cofactor.labels.ridge.rbf._LANDMARKS", 120)
+    monkeypatch.setattr("cofactor.labels.regression._MANY", 3)
+    monkeypatch.setattr("cofactor.labels.ridge.EXACT", 100)
+    monkeypatch.setattr("cofactor.labels.ridge._LANDMARKS", 120)
     models = [LabelRidge(random_state=0), BinaryRelevance(Ridge(), random_state=0), PLST(random_state=0)]
     expected = [clone(model).fit(X, Y) for model in models]
-    monkeypatch.setattr("cofactor.labels.chunks.CELLS", 20 * D)
+    monkeypatch.setattr("cofactor.labels.fit_input.CELLS", 20 * D)
     monkeypatch.setattr("cofactor.labels.fit_input._FEW", 20)
     for model, other in zip(models, expected, strict=True):
         assert_alike(other, clone(model).fit(Chunks(X, Y)), X)

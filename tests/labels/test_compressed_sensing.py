@@ -7,8 +7,7 @@ from sklearn.linear_model import Lasso, orthogonal_mp
 
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels import PLST, CompressedSensing
-from cofactor.labels.embedding.compressed_sensing import _measurements
-from cofactor.labels.embedding.sparse_recovery import cosamp, lasso, matching_pursuit
+from cofactor.labels.embedding.compressed_sensing import _measurements, cosamp, lasso, matching_pursuit
 from cofactor.metrics.labels import accuracy
 
 

@@ -11,9 +11,8 @@ from tests.together import together
 from cofactor import load, save
 from cofactor.errors import InvalidInputError
 from cofactor.labels import BinaryRelevance
-from cofactor.labels.data import LabelForm, as_labels, dense
+from cofactor.labels.data import LabelForm, as_known_labels, as_labels, dense
 from cofactor.labels.features import LARGEST, SMALLEST, as_features
-from cofactor.labels.known import as_known_labels
 from cofactor.persistence import read_model, write_model
 
 Y = np.array([[1, 0, 1], [0, 0, 0], [0, 1, 1], [1, 1, 1]])

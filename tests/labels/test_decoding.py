@@ -13,12 +13,13 @@ from cofactor.labels.decoding import (
     Cut,
     Joint,
     TopK,
+    _lowest_worth,
+    best_cut,
     check_threshold,
     decoder_of,
     learn_threshold,
     micro_f1_curve,
 )
-from cofactor.labels.decoding.cuts import _lowest_worth, best_cut
 
 
 def scored(seed: int, n: int = 30, n_labels: int = 5, ties: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -68,7 +69,7 @@ def test_cut_of_each_label_is_the_best(seed, ties, monkeypatch):
     for k in range(Y.shape[1]):
         best = max(f1(scores[:, k] > c, Y[:, k]) for c in [*np.unique(scores[:, k])[:-1], -np.inf])
         assert f1_score(Y[:, k], on[:, k]) == pytest.approx(best)
-    monkeypatch.setattr("cofactor.labels.decoding.cuts._SCORES_PER_BLOCK", 2 * len(Y))
+    monkeypatch.setattr("cofactor.labels.decoding._SCORES_PER_BLOCK", 2 * len(Y))
     assert np.array_equal(learn_threshold("per-label", scores, sparse.csr_array(Y)).value, cuts.value)
 
 
@@ -80,7 +81,7 @@ def test_number_of_labels_is_the_best(seed, monkeypatch):
     by_k = [micro_f1(ranks < k, Y) for k in range(1, Y.shape[1] + 1)]
     assert cut.value == 1 + int(np.argmax(by_k))
     assert np.array_equal(cut.apply(scores), ranks < cut.value)
-    monkeypatch.setattr("cofactor.labels.decoding.cuts._SCORES_PER_BLOCK", 2 * Y.shape[1])
+    monkeypatch.setattr("cofactor.labels.decoding._SCORES_PER_BLOCK", 2 * Y.shape[1])
     assert learn_threshold("top-k", scores, sparse.csr_array(Y)).value == cut.value
 
 

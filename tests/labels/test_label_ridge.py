@@ -9,10 +9,8 @@ from sklearn.model_selection import KFold
 import cofactor
 from cofactor.datasets import load_labels
 from cofactor.errors import InvalidInputError
-from cofactor.labels import PLST, FeatureSpace, LabelRidge
-from cofactor.labels.ridge import large, model, rbf
-from cofactor.labels.ridge.rank import chosen_code
-from cofactor.labels.ridge.rbf import fit_kernel
+from cofactor.labels import PLST, FeatureSpace, LabelRidge, ridge
+from cofactor.labels.ridge import chosen_code, fit_kernel, kernel
 from cofactor.metrics import label_report
 
 
@@ -36,14 +34,14 @@ def test_held_out_scores_are_those_of_refitting():
     fixed = {"alpha": 5.0, "kernel": "linear", "n_components": 1.0, "scale": "none", "threshold": 0}
     data = LabelRidge(**fixed)
     kept = []
-    original = model.LabelRidge._fit
+    original = LabelRidge._fit
 
     def spy(self, data):
         original(self, data)
         kept.append(data.cache.held_out)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(model.LabelRidge, "_fit", spy)
+        patch.setattr(LabelRidge, "_fit", spy)
         data.fit(X, Y)
     ((rows, scores),) = kept
     assert rows.tolist() == list(range(40))
@@ -89,7 +87,7 @@ def test_kernel_ridge_is_that_of_scikit_learn(weighted):
     labels = sparse.csr_array(Y.astype(float))
     found = fit_kernel(X, labels, weights)
     w = np.ones(60) if weights is None else weights
-    K = rbf.kernel(X, X, found.gamma)
+    K = kernel(X, X, found.gamma)
     share = w / w.sum()
     centred = K - share @ K - (K @ share)[:, None] + share @ K @ share
     mean = share @ Y
@@ -101,17 +99,17 @@ def test_kernel_ridge_is_that_of_scikit_learn(weighted):
 def test_landmarks_are_close_to_the_exact_kernel(monkeypatch):
     X, Y = bent()
     exact = LabelRidge().fit(X, Y)
-    monkeypatch.setattr(rbf, "EXACT", 100)
-    monkeypatch.setattr(rbf, "_LANDMARKS", 150)
+    monkeypatch.setattr(ridge, "EXACT", 100)
+    monkeypatch.setattr(ridge, "_LANDMARKS", 150)
     by_landmarks = LabelRidge().fit(X, Y)
     assert by_landmarks.landmarks_.shape == (150, 4)
     assert np.array_equal(by_landmarks.landmarks_, by_landmarks.scaling_.apply(X)[by_landmarks.instances_])
     new, truth = bent(seed=1)
     assert by_landmarks.score(new, truth) > exact.score(new, truth) - 0.02
-    monkeypatch.setattr(rbf, "_BLOCK", 150 * 40)  # as many instances at a time
+    monkeypatch.setattr(ridge, "_BLOCK", 150 * 40)  # as many instances at a time
     in_blocks = LabelRidge().fit(X, Y)
     assert np.abs(in_blocks.predict_proba(new) - by_landmarks.predict_proba(new)).max() < 1e-9
-    monkeypatch.setattr(rbf, "_CELLS", 1)  # no room for landmarks
+    monkeypatch.setattr(ridge, "_CELLS", 1)  # no room for landmarks
     assert len(LabelRidge().fit(X, Y).landmarks_) == 0
 
 
@@ -148,7 +146,7 @@ def test_components_are_tried_on_other_instances():
 def test_too_large_features_are_solved_by_conjugate_gradients(monkeypatch):
     X, Y = documents()
     expected = LabelRidge(20.0, threshold=0, scale="rows", n_components=1.0).fit(X, Y)
-    monkeypatch.setattr(large, "_LARGEST", 50)
+    monkeypatch.setattr(ridge, "_LARGEST", 50)
     monkeypatch.setattr("cofactor.labels.regression._LARGEST", 50)
     found = LabelRidge(20.0, threshold=0, scale="rows").fit(X, Y)
     assert np.abs(found.decision_function(X) - expected.decision_function(X)).max() < 1e-4
@@ -160,7 +158,7 @@ def test_too_large_features_are_solved_by_conjugate_gradients(monkeypatch):
 def test_labels_are_fitted_in_blocks(monkeypatch):
     X, Y = documents()
     whole = LabelRidge(alpha=5.0, n_components=1.0).fit(X, Y)
-    monkeypatch.setattr(model, "_BLOCK", 1)
+    monkeypatch.setattr(ridge, "_BLOCK", 1)
     blocks = LabelRidge(alpha=5.0, n_components=1.0).fit(X, Y)
     for name in ("coef_", "intercept_"):
         assert np.abs(getattr(whole, name) - getattr(blocks, name)).max() < 1e-12

@@ -8,8 +8,7 @@ from sklearn.svm import LinearSVC
 
 from cofactor.labels import IBLR, BinaryRelevance, FitInput
 from cofactor.labels.learners import LinearLabelLearners, per_label
-from cofactor.labels.learners.logistics import fit_logistics, suits_logistics
-from cofactor.labels.learners.together import together_bytes
+from cofactor.labels.learners.together import fit_logistics, suits_logistics, together_bytes
 
 
 @pytest.mark.parametrize(("n", "D", "cost"), [(120, 6, 3.0), (40, 60, 0.5)])

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels import CCA, MDDM, MLDA, MLSI, FeatureNMF, FeatureSpace
-from cofactor.labels.reduction.eigenproblem import leading_directions
+from cofactor.labels.reduction.linear import leading_directions
 
 LINEAR = (MDDM, MLSI, MLDA, CCA)
 

@@ -33,11 +33,11 @@ from cofactor.labels import (
     MLkNN,
     filling,
     regression,
+    ridge,
 )
 from cofactor.labels import MODELS as REGISTRY
+from cofactor.labels.data import as_known_labels
 from cofactor.labels.filling import fill_labels, known_penalty, known_ridge
-from cofactor.labels.known import as_known_labels
-from cofactor.labels.ridge import large
 from cofactor.losses import Logistic, Squared
 from cofactor.metrics.labels import hamming_loss, label_report, micro_f1
 from cofactor.penalties import L2
@@ -184,7 +184,7 @@ def test_label_ridge_learns_each_label_from_its_own_instances(monkeypatch, alpha
     found = clone(model).fit(X, unknown)
     coef, intercept = by_label(X, Y, known, found.alpha_, np.ones(len(X)), True)
     np.testing.assert_allclose(found.decision_function(X), X @ coef + intercept - 0.5, atol=1e-6)
-    monkeypatch.setattr(large, "_LARGEST", 5)
+    monkeypatch.setattr(ridge, "_LARGEST", 5)
     monkeypatch.setattr(regression, "_LARGEST", 5)
     large_one = clone(model).fit(sparse.csr_array(X), unknown)
     coef, intercept = by_label(X, Y, known, large_one.alpha_, np.ones(len(X)), True)

@@ -28,13 +28,15 @@ if TYPE_CHECKING:
         disjoint_clusters,
         normalized_cut_clusters,
         overlapping_clusters,
+        positive_part,
         random_clusters,
+        self_tuning_affinity,
+        spectral_groups,
     )
     from cofactor.correlation.conditional import likelihood_gain, partial_correlation
     from cofactor.correlation.dependence import chi_squared, mutual_information, squared_pearson
     from cofactor.correlation.relevance import feature_correlation
     from cofactor.correlation.similarities import co_occurrence, cosine, jaccard, normalized, pearson
-    from cofactor.correlation.spectral import positive_part, self_tuning_affinity, spectral_groups
     from cofactor.correlation.structures import greedy_chain, maximum_spanning_tree, normalized_inversions, random_chain
 
 __all__ = [

@@ -22,9 +22,9 @@ from cofactor.checks import check_jobs
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.evaluation.run.keys import plain_value
 from cofactor.evaluation.run.references import Reference
-from cofactor.labels.tables import is_dataset
+from cofactor.labels.data import is_dataset
 from cofactor.metrics.labels import label_report
-from cofactor.metrics.ranked import Undefined
+from cofactor.metrics.ranking import Undefined
 from cofactor.metrics.tables import split_unknown
 from cofactor.model.named_splits import splitter_of
 from cofactor.model.selection.judges import AUTO

@@ -24,7 +24,7 @@ from cofactor.evaluation.run.references import Reference
 from cofactor.interrupts import ending_all
 from cofactor.metrics import catalogue, topn
 from cofactor.metrics.probabilities import CalibrationBins
-from cofactor.metrics.ranked import divided
+from cofactor.metrics.ranking import divided
 from cofactor.metrics.user_means import user_mean
 from cofactor.model.named_splits import by_times, kind_of, parts_of, splitter_of
 from cofactor.model.splits import Parts

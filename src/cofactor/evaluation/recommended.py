@@ -17,7 +17,7 @@ from cofactor.evaluation.stats.rank_tests import holm
 from cofactor.evaluation.stats.scores import Scores
 from cofactor.metrics.directions import greater_is_better
 from cofactor.metrics.probabilities import CalibrationBins
-from cofactor.metrics.ranked import divided
+from cofactor.metrics.ranking import divided
 from cofactor.metrics.user_means import UserMean, user_difference, user_mean
 from cofactor.text import counted, did_you_mean
 

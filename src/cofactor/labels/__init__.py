@@ -22,25 +22,22 @@ if TYPE_CHECKING:
     from cofactor.labels.adaptation.trees import MLDecisionTree, MLForest
     from cofactor.labels.base import FitInput, LabelModel
     from cofactor.labels.crf.chain import ChainCRF
-    from cofactor.labels.crf.cml import CML
-    from cofactor.labels.crf.cmlf import CMLF
+    from cofactor.labels.crf.cml import CML, CMLF
     from cofactor.labels.crf.ensemble import ChainCRFEnsemble
     from cofactor.labels.crf.tree import TreeCRF
     from cofactor.labels.decoding import Cut, Decoder, Joint, TopK, learn_threshold, micro_f1_curve
-    from cofactor.labels.embedding.anmf import ANMF
     from cofactor.labels.embedding.compressed_sensing import CompressedSensing
     from cofactor.labels.embedding.cplst import CPLST
     from cofactor.labels.embedding.cssp import CSSP
     from cofactor.labels.embedding.faie import FAiE
     from cofactor.labels.embedding.feature_label_cca import FeatureLabelCCA
     from cofactor.labels.embedding.grople import GroPLE
-    from cofactor.labels.embedding.label_pca import LabelPCA
     from cofactor.labels.embedding.leml import LEML
     from cofactor.labels.embedding.mlchmf import MLCHMF
     from cofactor.labels.embedding.mme import MME
-    from cofactor.labels.embedding.mnmf import MNMF
+    from cofactor.labels.embedding.nonnegative import ANMF, MNMF
     from cofactor.labels.embedding.omf import OMF
-    from cofactor.labels.embedding.plst import PLST
+    from cofactor.labels.embedding.plst import PLST, LabelPCA
     from cofactor.labels.reduction.cca import CCA
     from cofactor.labels.reduction.mddm import MDDM
     from cofactor.labels.reduction.mlda import MLDA
@@ -48,7 +45,7 @@ if TYPE_CHECKING:
     from cofactor.labels.reduction.mnmtf import MNMTF
     from cofactor.labels.reduction.nmf import FeatureNMF
     from cofactor.labels.regression import FeatureSpace
-    from cofactor.labels.ridge.model import LabelRidge
+    from cofactor.labels.ridge import LabelRidge
     from cofactor.labels.scaling import Scaling
     from cofactor.labels.specific.lift import LIFT
     from cofactor.labels.specific.llsf import LLSF

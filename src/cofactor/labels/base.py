@@ -30,10 +30,25 @@ from cofactor.checks import (
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.calibration import Calibrated, Calibration, learn_calibrated
-from cofactor.labels.chunks import are_chunks, read_chunks, refuse_labels_beside
 from cofactor.labels.conformal import COVERS, require_set_cuts
 from cofactor.labels.copies import warn_of_copies
-from cofactor.labels.data import LabelForm, as_labels, check_coding, in_trained_order, of_all_labels, with_constant
+from cofactor.labels.data import (
+    LabelForm,
+    as_known_labels,
+    as_labels,
+    check_coding,
+    check_known,
+    features_to_score,
+    in_trained_order,
+    is_dataset,
+    known_in_order,
+    label_tags,
+    of_all_labels,
+    refused_unknown,
+    unpack_dataset,
+    warn_of_one_sided,
+    with_constant,
+)
 from cofactor.labels.decoding import (
     AIMS,
     AUTO,
@@ -54,7 +69,15 @@ from cofactor.labels.decoding import (
 from cofactor.labels.explaining import NO_PARTS, Explainer, ScoreParts, label_positions
 from cofactor.labels.facts import label_facts
 from cofactor.labels.features import CheckedFeatures, as_features, check_n_features
-from cofactor.labels.fit_input import FitInput, check_lengths, check_whole, weights_of
+from cofactor.labels.fit_input import (
+    FitInput,
+    are_chunks,
+    check_lengths,
+    check_whole,
+    read_chunks,
+    refuse_labels_beside,
+    weights_of,
+)
 from cofactor.labels.held_out import (
     ENOUGH,
     PARTS,
@@ -64,18 +87,9 @@ from cofactor.labels.held_out import (
     sampled,
     warn_of_one_answer,
 )
-from cofactor.labels.known import (
-    as_known_labels,
-    check_known,
-    known_in_order,
-    refused_unknown,
-    warn_of_one_sided,
-)
 from cofactor.labels.learners import LEARNERS
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import OF_DENSE, Scaling, check_scale, compared_scalings, learn_scaling, stream_scaling
-from cofactor.labels.tables import features_to_score, is_dataset, unpack_dataset
-from cofactor.labels.tags import label_tags
 from cofactor.metrics.labels import micro_f1
 from cofactor.metrics.tables import of_known
 from cofactor.model.commit import committed, learned_names

@@ -1,10 +1,15 @@
-"""Checks of labels and weights; models see labels in one form, and predictions get the form that was given."""
+"""Checks of labels and weights; models see labels in one form, and predictions get the form that was given.
+
+Labels may be unknown: NaN among them, or a mask says which are known. Data sets, and frames with the columns of a
+table, are features and labels too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -12,22 +17,46 @@ from narwhals.stable.v2.dependencies import is_pandas_like_dataframe
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.checks import check_sparse, check_text
-from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.checks import check_sparse, check_text, one_of
+from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.frames import as_frame
-from cofactor.labels.features import canonical, first_entry, first_without_number, is_sparse
+from cofactor.labels.features import (
+    CheckedFeatures,
+    as_features,
+    canonical,
+    check_n_features,
+    first_entry,
+    first_without_number,
+    is_sparse,
+)
 from cofactor.masks import refuse_masked
+from cofactor.model.convergence import callers_level
+from cofactor.recipe import Recipe
 from cofactor.text import few
 from cofactor.typing import Labels
 
 __all__ = [
+    "KnownLabels",
     "LabelForm",
+    "UnpackedData",
+    "as_known_labels",
     "as_labels",
     "check_coding",
+    "check_known",
+    "check_missing",
     "dense",
+    "features_to_score",
     "in_trained_order",
+    "is_dataset",
+    "known_in_order",
+    "known_shares",
+    "label_tags",
     "place_of_label",
+    "refused_unknown",
+    "unpack_dataset",
+    "warn_of_one_sided",
 ]
+
 
 _CONTAINERS = ("array", "pandas", "polars")
 _FORMATS = ("csr", "csc", "coo", "lil", "dok", "bsr", "dia")
@@ -379,3 +408,332 @@ def with_constant(labels: sparse.csr_array, constant: NDArray[np.int8]) -> spars
     on = sparse.csr_array(np.tile(constant > 0, (labels.shape[0], 1)), dtype=labels.dtype)
     places = np.flatnonzero(constant == 0)
     return sparse.csr_array(on + sparse.csr_array((labels.data, places[labels.indices], labels.indptr), shape=on.shape))
+
+
+def label_tags(tags: Any) -> Any:
+    """Change scikit-learn's description of an estimator: it learns from tables of labels. Return it."""
+    tags.input_tags.sparse = True
+    tags.target_tags.required = True
+    tags.target_tags.multi_output = True
+    tags.target_tags.single_output = False
+    if tags.classifier_tags is not None:
+        tags.classifier_tags.multi_label = True
+        tags.classifier_tags.multi_class = False
+    return tags
+
+
+class UnpackedData(NamedTuple):
+    """What a `cofactor.datasets.LabelDataset` holds, as far as a model learns from it."""
+
+    features: Any
+    labels: Any
+    label_names: Any
+    weights: Any
+    mask: Any
+
+
+def unpack_dataset(X: Any, y: Any, label_names: Any, weights: Any, mask: Any) -> UnpackedData:
+    """Return features, labels and what is known of them; of a data set which was given alone, as ``fit(data)``.
+
+    Parameters
+    ----------
+    X, y, label_names, weights, mask
+        What `LabelModel.fit` was given.
+    """
+    if y is None and is_dataset(X):
+        names = X.label_names if label_names is None else label_names
+        labels, known = (X.Y, X.known) if mask is None else (X.targets, mask)
+        return UnpackedData(X, labels, names, X.weights if weights is None else weights, known)
+    return UnpackedData(X, y, label_names, weights, mask)
+
+
+def is_dataset(X: Any) -> bool:
+    """Return whether it is a `LabelDataset`; this module does not load its module, which takes a second."""
+    return all(hasattr(X, name) for name in ("X", "targets", "weights", "feature_names", "recipe"))
+
+
+def features_to_score(X: Any, model: Any) -> CheckedFeatures:
+    """Return checked features in the order of training.
+
+    Parameters
+    ----------
+    X : Features or LabelDataset
+        A data set, and a frame with the columns of the table which the model was fitted to, are matched by name.
+    model : LabelModel
+        Fitted.
+
+    Raises
+    ------
+    InvalidInputError
+        If a feature is missing, or was not there in training.
+    """
+    matched = _matched(X, model)
+    if matched is None and hasattr(model, "recipe_") and not hasattr(X, "columns"):
+        matched = X  # rows of the data it was fitted to, perhaps, which have no names in an array
+        _refuse_texts(X, model.recipe_)
+    if matched is None:
+        return as_features(X, model, reset=False)
+    check_n_features(matched, model)
+    features = as_features(matched, reset=False)
+    check_n_features(features, model)  # of lists, which do not say their shape
+    return features
+
+
+def _refuse_texts(X: Any, recipe: Recipe) -> None:
+    """Refuse texts alone: they do not say of which column of the table they are."""
+    alone = isinstance(X, Sequence) or len(getattr(X, "shape", ())) == 1  # arrays and series have one axis
+    text = next((str(one) for one in X if isinstance(one, str)), None) if alone else None
+    if text is not None:
+        columns = ", ".join(map(repr, recipe.features))
+        raise InvalidInputError(
+            f"the model was fitted to a table, and these are texts without columns; found {text!r}",
+            argument="X",
+            advice=f"pass a frame with the columns of training, {columns}",
+        )
+
+
+def _matched(X: Any, model: Any) -> Any:
+    """Return the features of a data set, or those that the recipe of a model makes of a frame; None for others."""
+    names: NDArray[Any] | None = getattr(model, "feature_names_in_", None)
+    recipe = getattr(model, "recipe_", None)
+    if is_dataset(X):
+        return X.X if names is None else X.align(names.tolist())
+    columns = getattr(X, "columns", None)
+    if recipe is None or names is None or columns is None or list(map(str, columns)) == names.tolist():
+        return None
+    given = set(map(str, columns))
+    if not given.intersection(recipe.features) and given.intersection(names.tolist()):
+        return None  # its features by their names, perhaps in another order: there is a message for it
+    from cofactor.datasets import read_label_table  # loads Arrow, which few programs need
+
+    return read_label_table(X, [], recipe=recipe).X
+
+
+#: Most labels, instances times labels, of which some may be unknown: a byte each.
+_MOST = 1 << 31
+
+#: Whether each label of a table is known, shape (n, L); None if all are.
+KnownLabels = NDArray[np.bool_] | None
+
+
+#: Refuses a `missing` that is not known.
+check_missing = one_of(["error", "ignore"])
+
+
+def as_known_labels(
+    Y: Any, names: Iterable[Any] | None = None, mask: Any = None, *, missing: str = "error"
+) -> tuple[sparse.csr_array, LabelForm, NDArray[Any], KnownLabels]:
+    """Return labels as `as_labels` does, and which of them are known.
+
+    Parameters
+    ----------
+    Y : array-like, sparse matrix or array, or frame, of shape (n, L)
+        Labels; NaN, or what a frame has for it, where one is not known. In a sparse table what is not stored is off.
+    names : iterable of length L, optional
+        Names of the labels.
+    mask : array-like, sparse matrix or array, or frame, of shape (n, L), optional
+        True, or 1, where a label is known; what Y says elsewhere does not count. In a sparse mask what is not stored is
+        not known.
+    missing : {"error", "ignore"}, default="error"
+        Whether NaN among labels that the mask does not leave out is refused.
+
+    Returns
+    -------
+    labels : csr_array of shape (n, L), float32
+        Ones where a label is known to be on.
+    form : LabelForm
+    names : ndarray of shape (L,), object
+    known : ndarray of shape (n, L), bool, or None
+        None if all are known.
+
+    Raises
+    ------
+    InvalidInputError
+        If Y is no table of labels, or the mask has another shape or other values.
+
+    Examples
+    --------
+    >>> labels, _, _, known = as_known_labels([[1, np.nan], [0, 1]], missing="ignore")
+    >>> labels.toarray().tolist(), known.tolist()
+    ([[1.0, 0.0], [0.0, 1.0]], [[True, False], [True, True]])
+    """
+    names = list(names) if isinstance(names, Iterable) else names
+    table, columns = (Y, None) if is_sparse(Y) else _with_nan(Y)
+    nan = _nan_in(table)
+    if mask is None and nan is None:
+        return (*as_labels(Y, names), None)
+    shape = tuple(np.shape(table))
+    if len(shape) != 2 or shape[0] * shape[1] > _MOST:
+        if len(shape) == 2:
+            raise InvalidInputError(
+                f"which of {shape[0]} × {shape[1]} labels are known takes a byte for each, too much memory",
+                argument="y",
+                advice="give fewer labels or instances at a time",
+            )
+        as_labels(Y, names)  # it says what is wrong with the shape
+    known = np.ones(shape, dtype=bool) if mask is None else _known_of(mask, shape, columns)
+    if nan is not None:
+        here = nan & known
+        if missing == "error" and here.any():
+            _refuse_nan(here, columns if names is None else names)
+        known &= ~nan
+    labels, form, found = as_labels(_without_unknown(Y, table, known), names)
+    if labels.nnz == np.count_nonzero(known):
+        form = replace(form, signs=None)  # zeros stand for what is not known
+    if columns is not None:
+        form = LabelForm("pandas" if is_pandas_like_dataframe(Y) else "polars", form.dtype, form.signs)
+        found = found if names is not None else as_labels(np.zeros((1, shape[1])), columns)[2]
+    return labels, form, found, None if known.all() else known
+
+
+def _with_nan(Y: Any) -> tuple[Any, list[Any] | None]:
+    """Return a dense table in which what is missing is NaN, and the columns if it is a frame."""
+    if Y is None:
+        return np.zeros(0), None
+    native = nw.to_native(Y, pass_through=True)
+    if is_pandas_like_dataframe(native):
+        missing = native.isna().to_numpy()
+        table = native.to_numpy()
+        if missing.any():
+            table = np.where(missing, np.nan, table.astype(object))
+        return _numbers(table), list(native.columns)
+    frame = as_frame(Y)
+    if frame is not None:
+        return _numbers(frame.to_numpy()), list(frame.columns)
+    return _numbers(Y), None
+
+
+def _numbers(table: Any) -> Any:
+    """Return a table of floats where that is what its entries are, or None for NaN; otherwise as it is."""
+    try:
+        found = np.asarray(table)
+        return found.astype(np.float64) if found.dtype.kind == "O" else found
+    except (TypeError, ValueError):
+        return np.zeros(0)  # `as_labels` says what is wrong
+
+
+def _nan_in(table: Any) -> NDArray[np.bool_] | None:
+    """Return where a table is NaN; None if it is nowhere."""
+    values = table.data if is_sparse(table) and table.format in ("csr", "csc", "coo") else table
+    if is_sparse(values):
+        values = sparse.coo_array(values).data
+    if getattr(values, "dtype", np.dtype(int)).kind != "f" or not np.isnan(values).any():
+        return None
+    if not is_sparse(table):
+        return np.isnan(table)
+    stored = sparse.coo_array(table)
+    nan = np.zeros(table.shape, dtype=bool)
+    where = np.isnan(stored.data)
+    nan[stored.row[where], stored.col[where]] = True
+    return nan
+
+
+def _known_of(mask: Any, shape: tuple[int, ...], columns: list[Any] | None) -> NDArray[np.bool_]:
+    """Return a checked mask as a dense table."""
+    if is_sparse(mask):
+        table, named = np.asarray(mask.toarray()), None
+    else:
+        table, named = _with_nan(mask)
+    if tuple(table.shape) != shape:
+        raise InvalidInputError(
+            f"mask has shape {tuple(np.shape(mask))}, expected {shape}: True where a label of y is known",
+            argument="mask",
+        )
+    if named is not None and columns is not None and named != columns:
+        raise InvalidInputError("mask has other columns than y, or another order of them", argument="mask")
+    if table.dtype.kind != "b" and not np.isin(table, (0, 1)).all():
+        raise InvalidInputError("mask must hold True and False, or 1 and 0", argument="mask")
+    return np.array(table, dtype=bool)
+
+
+def _refuse_nan(nan: NDArray[np.bool_], names: Any) -> None:
+    row, column = np.argwhere(nan)[0]
+    raise InvalidInputError(
+        f"y holds nan ({place_of_label(row, column, names)}): labels must be 0 and 1, False and True, or -1 and 1",
+        argument="y",
+        advice=(Argument("missing", "ignore"), " learns from the labels that are known"),
+    )
+
+
+def _without_unknown(Y: Any, table: Any, known: NDArray[np.bool_]) -> Any:
+    """Return labels in which those that are not known are off."""
+    if is_sparse(Y):
+        stored = sparse.coo_array(table)
+        kept = known[stored.row, stored.col]
+        parts = (stored.data[kept], (stored.row[kept], stored.col[kept]))
+        settled: Any = sparse.coo_array(parts, shape=stored.shape)
+        if (settled.data == -1).any():
+            dense = settled.toarray()
+            dense[~known] = -1
+            settled = sparse.coo_array(dense)
+        return getattr(sparse, f"{Y.format}_{'array' if isinstance(Y, sparse.sparray) else 'matrix'}")(settled)
+    off = -1 if table.dtype.kind in "if" and (known & (table == -1)).any() else 0
+    return np.where(known, table, np.asarray(off, dtype=table.dtype))
+
+
+def check_known(known: KnownLabels, names: NDArray[Any]) -> None:
+    """Refuse labels that are known for no instance: nothing can be learned of them."""
+    if known is None:
+        return
+    unknown = np.flatnonzero(~known.any(axis=0))
+    if len(unknown):
+        more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
+        raise InvalidInputError(
+            f"label {names[unknown[0]]!r}{more} is known for no instance",
+            argument="y",
+            advice="leave it out; in an evaluation, the training part of a split may know nothing of a rare label",
+        )
+
+
+def warn_of_one_sided(labels: sparse.csr_array, known: KnownLabels, names: NDArray[Any]) -> None:
+    """Warn of labels that are known only where they are on: nothing says which instances lack them.
+
+    Labels known only where they are off pass: of a rare label that is usual in a part of the data.
+    """
+    if known is None:
+        return
+    n_known = known.sum(axis=0)
+    n_on = np.bincount(labels.indices, minlength=labels.shape[1])
+    always = np.flatnonzero((n_on == n_known) & (n_known < len(known)))
+    if len(always):
+        more = f" (and {len(always) - 1} more)" if len(always) > 1 else ""
+        warnings.warn(
+            InputWarning(
+                f"label {names[always[0]]!r}{more} is known only where it is on, so nothing says which instances lack "
+                "it: if it is off, or not recorded, where it is not known, give 0 there (and recorded= to fit)"
+            ),
+            stacklevel=callers_level(),
+        )
+
+
+def known_in_order(known: KnownLabels, names: NDArray[Any] | None, trained: NDArray[Any]) -> KnownLabels:
+    """Return which labels are known with columns in the order of training; see `in_trained_order`."""
+    if known is None:
+        return None
+    return np.asarray(in_trained_order(sparse.csr_array(known), names, trained).toarray(), dtype=bool)
+
+
+def known_shares(
+    labels: sparse.csr_array, known: NDArray[np.bool_], weights: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Return for each label the share of its known instances, or of their weight, where it is on; 0 without any.
+
+    Examples
+    --------
+    >>> known_shares(sparse.csr_array([[1.0], [0.0], [0.0]]), np.array([[True], [True], [False]]))
+    array([0.5])
+    """
+    w = np.ones(len(known)) if weights is None else weights
+    total = known.T @ w
+    return np.divide(labels.T @ w, total, out=np.zeros(len(total)), where=total > 0)
+
+
+def refused_unknown(known: NDArray[np.bool_], model: str, names: NDArray[Any]) -> InvalidInputError:
+    """Return the error for a model that needs all labels."""
+    row, column = np.argwhere(~known)[0]
+    return InvalidInputError(
+        f"y holds nan, or the mask leaves it out ({place_of_label(row, column, names)}), but {model} needs all labels",
+        argument="y",
+        advice="take LabelRidge, PLST, LabelPCA, CPLST, FeatureLabelCCA, CSSP, FAiE, LEML, GroPLE, "
+        "CompressedSensing, MME, SSJDR or BinaryRelevance",
+    )

@@ -11,10 +11,10 @@ from scipy import sparse
 
 from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.labels.calibration import Calibration, learn_calibrated, learn_with_sets, usable_scores
+from cofactor.labels.data import known_shares
 from cofactor.labels.decoding import AUTO, Decoder, learn_threshold
 from cofactor.labels.features import column_means
 from cofactor.labels.fit_input import FitInput
-from cofactor.labels.known import known_shares
 from cofactor.model.convergence import callers_level
 from cofactor.text import counted
 from cofactor.weights import relative_weights

@@ -1,7 +1,7 @@
 r"""Weights of penalties that suit the data: those of other losses follow from that of ridge regression.
 
 Ridge regression of the labels has an exact leave-one-out error, so its best weight :math:`\alpha^*` costs no fit
-(`cofactor.labels.leave_one_out`). It says how strong the noise is beside the signal, in the scale of the features:
+(`cofactor.labels.regression`). It says how strong the noise is beside the signal, in the scale of the features:
 features divided by :math:`\sqrt{\alpha^*}` have the weight 1. Other models penalize other norms, but they too want a
 certain weight for such features, and a number times a power of :math:`\alpha^*` for any. It chooses no code of labels,
 so the leave-one-out error is not optimistic.
@@ -18,7 +18,7 @@ from typing import Any
 
 from cofactor.checks import number
 from cofactor.labels.fit_input import FitInput
-from cofactor.labels.leave_one_out import BestAlpha, RidgeProblem, ridge_problem
+from cofactor.labels.regression import BestAlpha, RidgeProblem, ridge_problem
 from cofactor.labels.scaling import rows_to_compare
 
 __all__ = ["AUTO", "LARGEST_WEIGHT", "exact_penalty", "penalty", "ridge_penalty"]

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
-from cofactor.metrics.ranked import divided
+from cofactor.metrics.ranking import divided
 from cofactor.metrics.tables import as_label_sets, as_scores, check_same_shape, of_known, split_unknown
 from cofactor.text import counted, did_you_mean, few
 

@@ -15,7 +15,7 @@ from scipy import sparse
 from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
 from cofactor.metrics.probabilities import CalibrationBins
-from cofactor.metrics.ranked import divided
+from cofactor.metrics.ranking import divided
 from cofactor.metrics.topn import checked_lists
 
 __all__ = [

@@ -21,19 +21,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
-from cofactor.metrics.label_counts import LabelCounts, label_counts
+from cofactor.errors import InvalidInputError
 from cofactor.metrics.label_probabilities import label_calibration_error, label_log_loss
-from cofactor.metrics.matthews import example_mcc, macro_mcc, matthews, micro_mcc
-from cofactor.metrics.ranked import Undefined, divided, mean_defined
 from cofactor.metrics.ranking import (
+    Undefined,
     average_precision,
     coverage,
+    divided,
     label_propensities,
+    mean_defined,
     ndcg_at_k,
     one_error,
     precision_at_k,
@@ -41,11 +43,13 @@ from cofactor.metrics.ranking import (
     ranking_loss,
     ranking_report,
 )
-from cofactor.metrics.tables import as_label_sets, as_scores, of_known, split_unknown
+from cofactor.metrics.tables import as_label_sets, as_scores, check_columns, check_same_shape, of_known, split_unknown
 
 __all__ = [
     "LABEL_METRICS",
+    "LabelCounts",
     "LabelMetric",
+    "Totals",
     "accuracy",
     "average_precision",
     "coverage",
@@ -54,11 +58,13 @@ __all__ = [
     "hamming_loss",
     "label_accuracy",
     "label_calibration_error",
+    "label_counts",
     "label_log_loss",
     "label_propensities",
     "label_report",
     "macro_f1",
     "macro_mcc",
+    "matthews",
     "micro_f1",
     "micro_mcc",
     "ndcg_at_k",
@@ -68,6 +74,145 @@ __all__ = [
     "ranking_loss",
     "subset_accuracy",
 ]
+
+
+class Totals(NamedTuple):
+    """Number of true, of predicted and of common labels, and of known entries, for each row (or label)."""
+
+    true: NDArray[np.int64]
+    predicted: NDArray[np.int64]
+    common: NDArray[np.int64]
+    known: NDArray[np.int64]
+
+    def f1(self) -> NDArray[np.float64]:
+        """Return 2 common / (true + predicted), NaN where that is 0 / 0."""
+        return divided(2 * self.common, self.true + self.predicted)
+
+
+@dataclass(frozen=True)
+class LabelCounts:
+    """All that the set measures need: totals of rows and of labels."""
+
+    rows: Totals
+    labels: Totals
+
+    def together(self) -> Totals:
+        """Return the totals of all entries, as those of a single row."""
+        return Totals(*[part.sum(keepdims=True) for part in self.rows])
+
+
+def label_counts(Y: Any, predicted: Any) -> LabelCounts:
+    """Count labels; sparse throughout, unless some are not known.
+
+    Examples
+    --------
+    >>> label_counts([[1, 0, 1], [0, 0, 1]], [[1, 1, 0], [0, 0, 1]]).rows.common
+    array([1, 1])
+    """
+    check_columns(Y, predicted, ("Y", "predicted"))
+    Y, known = split_unknown(Y)
+    true, found = as_label_sets(Y), as_label_sets(predicted, "predicted")
+    check_same_shape(true.shape, found.shape, ("Y", "predicted"))
+    n, n_labels = true.shape
+    entries = np.full(n, n_labels), np.full(n_labels, n)
+    if known is not None:
+        rows, columns = (np.flatnonzero(known.any(axis=axis)) for axis in (1, 0))
+        if not known.any():
+            raise InvalidInputError("holds no label that is known", argument="Y")
+        entries = known.sum(axis=1)[rows], known.sum(axis=0)[columns]
+        true, found = true[rows][:, columns], of_known(found, known)[rows][:, columns]
+    tables = (true, found, true.multiply(found).tocsr())
+
+    def totals(count: Callable[[sparse.csr_array], NDArray[np.int64]], known: NDArray[np.int64]) -> Totals:
+        on, predicted, common = map(count, tables)
+        return Totals(on, predicted, common, known)
+
+    return LabelCounts(
+        rows=totals(lambda table: np.diff(table.indptr).astype(np.int64), entries[0]),
+        labels=totals(lambda table: np.bincount(table.indices, minlength=table.shape[1]), entries[1]),
+    )
+
+
+def micro_mcc(Y: Any, predicted: Any) -> float:
+    """Matthews correlation of all entries together.
+
+    Parameters
+    ----------
+    Y, predicted : array-like or sparse matrix of shape (n, L)
+        True and predicted labels: booleans, 0 and 1, or -1 and 1.
+
+    Returns
+    -------
+    float
+        The correlation, -1 to 1; 1 is best, and 0 is what chance gives with one rate for all labels. Equal to
+        scikit-learn's ``matthews_corrcoef`` of the entries.
+
+    Examples
+    --------
+    >>> round(micro_mcc([[1, 0, 1], [0, 0, 1]], [[1, 1, 0], [0, 0, 1]]), 4)
+    0.3333
+    """
+    return matthews(label_counts(Y, predicted).together())
+
+
+def macro_mcc(Y: Any, predicted: Any) -> float:
+    """Mean of the Matthews correlations of the labels.
+
+    Parameters
+    ----------
+    Y, predicted : array-like or sparse matrix of shape (n, L)
+        True and predicted labels: booleans, 0 and 1, or -1 and 1.
+
+    Returns
+    -------
+    float
+        The mean, -1 to 1; 1 is best. A label that all or no rows have, or were predicted to have, counts as 0.
+
+    Examples
+    --------
+    >>> macro_mcc([[1, 0], [0, 1], [1, 0]], [[1, 0], [0, 0], [1, 0]])
+    0.5
+    """
+    return matthews(label_counts(Y, predicted).labels)
+
+
+def example_mcc(Y: Any, predicted: Any) -> float:
+    """Mean of the Matthews correlations of the rows.
+
+    Parameters
+    ----------
+    Y, predicted : array-like or sparse matrix of shape (n, L)
+        True and predicted labels: booleans, 0 and 1, or -1 and 1.
+
+    Returns
+    -------
+    float
+        The mean, -1 to 1; 1 is best. A row that has all or none of the labels, or was predicted to, counts as 0.
+
+    Notes
+    -----
+    The "macro-averaged MCC" of Li's thesis.
+
+    Examples
+    --------
+    >>> example_mcc([[1, 0, 1], [0, 0, 1]], [[1, 1, 0], [0, 0, 1]])
+    0.25
+    """
+    return matthews(label_counts(Y, predicted).rows)
+
+
+def matthews(totals: Totals) -> float:
+    """Return the mean correlation of rows or labels with these totals.
+
+    Examples
+    --------
+    >>> matthews(Totals(*(np.array([number]) for number in (2, 2, 1, 4))))
+    0.0
+    """
+    true, found, common, n = (part.astype(np.float64) for part in totals)
+    scale = np.sqrt(true * (n - true) * found * (n - found))
+    top = n * common - true * found
+    return float(np.divide(top, scale, out=np.zeros_like(scale), where=scale > 0).mean())
 
 
 def hamming_loss(Y: Any, predicted: Any) -> float:

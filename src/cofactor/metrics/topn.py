@@ -27,7 +27,7 @@ from scipy import sparse
 
 from cofactor.checks import check_choice, check_number
 from cofactor.errors import InvalidInputError
-from cofactor.metrics.ranked import divided
+from cofactor.metrics.ranking import divided
 
 __all__ = [
     "GAINS",

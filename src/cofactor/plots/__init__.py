@@ -51,14 +51,24 @@ from typing import TYPE_CHECKING
 from cofactor.lazy import exports
 
 if TYPE_CHECKING:
-    from cofactor.plots.comparison import plot_critical_difference, plot_error_by_level, plot_learning_curves
+    from cofactor.plots.comparison import (
+        plot_critical_difference,
+        plot_error_by_level,
+        plot_learning_curves,
+        plot_splits,
+    )
     from cofactor.plots.correlations import plot_correlations, plot_label_structure
     from cofactor.plots.curves import plot_convergence, plot_likelihood, plot_scaling, plot_tradeoff, plot_validation
     from cofactor.plots.drift import plot_drift, plot_drift_times
     from cofactor.plots.figures import OKABE_ITO, save_figure
-    from cofactor.plots.labels import plot_cooccurrence, plot_group_sparsity, plot_marginals, plot_threshold_curves
+    from cofactor.plots.labels import (
+        plot_cooccurrence,
+        plot_group_sparsity,
+        plot_marginals,
+        plot_threshold_curves,
+        prediction_table,
+    )
     from cofactor.plots.parameters import plot_parameter_lines, plot_parameter_map
-    from cofactor.plots.predictions import prediction_table
     from cofactor.plots.probabilities import plot_label_reliability, plot_reliability, plot_trace
     from cofactor.plots.ratings import plot_confusion, plot_embedding, plot_hyperplanes
     from cofactor.plots.recommendations import (
@@ -69,7 +79,6 @@ if TYPE_CHECKING:
         plot_recall_curves,
         plot_recommendations,
     )
-    from cofactor.plots.splits import plot_splits
     from cofactor.plots.trees import plot_label_tree
 
 __all__ = [

@@ -18,6 +18,7 @@ from cofactor.plots.figures import (
     as_written,
     inches,
     legend,
+    name_ticks,
     new_axes,
     numbers,
     require_matplotlib,
@@ -30,7 +31,7 @@ from cofactor.plots.parameters import check_lines, plot_parameter_lines
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_critical_difference", "plot_error_by_level", "plot_learning_curves"]
+__all__ = ["plot_critical_difference", "plot_error_by_level", "plot_learning_curves", "plot_splits"]
 
 
 class AverageRanks(Protocol):
@@ -321,3 +322,52 @@ def _mean_and_spread(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], N
     if len(table) == 1:
         return mean, None
     return mean, np.array([column.std(ddof=1) if column.size > 1 else np.nan for column in columns])
+
+
+_ROW = 0.3  # inches
+_WIDTH = 4.8  # inches: legible on a phone, too; more for long names
+_TITLE = 50  # letters that the width has room for
+
+
+def plot_splits(scores: Mapping[str, ArrayLike], ax: Axes | None = None, *, metric: str = "", title: str = "") -> Axes:
+    """Draw the score of each method on each split, and the mean over its splits.
+
+    Parameters
+    ----------
+    scores : mapping from str to array-like
+        For each method its scores, one for each split; the first method is on top.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+    metric : str, default=""
+        What is measured, with its unit if it has one.
+    title : str, default=""
+        Title of the picture, for instance the data set.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        If there is no method, or a method has no scores, or scores are not finite.
+
+    Examples
+    --------
+    >>> ax = plot_splits({"HMF": [0.67, 0.68, 0.66], "ALS": [0.69, 0.70, 0.68]}, metric="MAE", title="ml-100k")
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['HMF', 'ALS']
+    """
+    if not scores:
+        raise InvalidInputError("scores is empty: give at least one method with its scores", argument="scores")
+    checked = {str(name): numbers(values, f"scores[{name!r}]") for name, values in scores.items()}
+    ax = new_axes(ax, _WIDTH + max(0.0, inches(list(checked)) - 1.2), _ROW * len(checked) + 0.9)
+    for row, values in enumerate(checked.values()):
+        places = np.full(len(values), row)
+        ax.plot(values, places, "o", color=OKABE_ITO[0], alpha=0.45, markersize=5, markeredgewidth=0, zorder=2)
+        ax.plot([values.mean()], [row], "D", color=INK, markersize=5, zorder=3)
+    name_ticks(ax.yaxis, list(checked))
+    ax.set_ylim(len(checked) - 0.5, -0.5)
+    ax.locator_params(axis="x", nbins=6)
+    tidy(ax, f"{metric}; ◆ mean" if metric else "◆ mean", "", shortened(title, _TITLE))
+    return ax

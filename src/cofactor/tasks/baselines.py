@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cofactor.errors import InputWarning
 from cofactor.labels import FitInput, LabelModel
-from cofactor.labels.known import check_missing
+from cofactor.labels.data import check_missing
 from cofactor.model.estimator import Estimator, learned, param
 from cofactor.ratings import as_ratings
 from cofactor.ratings.interactions import read_pairs

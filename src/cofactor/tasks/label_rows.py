@@ -13,8 +13,8 @@ from scipy.sparse import csr_array
 from sklearn.utils import get_tags
 
 from cofactor.errors import InputWarning, InvalidInputError
+from cofactor.labels.data import features_to_score
 from cofactor.labels.features import CheckedFeatures
-from cofactor.labels.tables import features_to_score
 from cofactor.limits import LARGEST
 from cofactor.recipe import Recipe, truth_of
 from cofactor.text import did_you_mean

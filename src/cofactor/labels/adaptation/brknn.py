@@ -11,8 +11,14 @@ from scipy import sparse
 
 from cofactor.checks import one_of
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.labels.adaptation.neighbour_model import NeighbourModel
-from cofactor.labels.adaptation.votes import bare_rows, priors, vote_parts, vote_scores, vote_shares
+from cofactor.labels.adaptation.neighbour_model import (
+    NeighbourModel,
+    bare_rows,
+    priors,
+    vote_parts,
+    vote_scores,
+    vote_shares,
+)
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.decoding import JOINT
 from cofactor.labels.explaining import ScoreParts

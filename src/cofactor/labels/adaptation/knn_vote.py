@@ -11,8 +11,7 @@ from scipy import sparse
 
 from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
-from cofactor.labels.adaptation.neighbour_model import NeighbourModel
-from cofactor.labels.adaptation.votes import bare_rows, priors, vote_parts, vote_scores
+from cofactor.labels.adaptation.neighbour_model import NeighbourModel, bare_rows, priors, vote_parts, vote_scores
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.explaining import ScoreParts
 from cofactor.labels.penalty import AUTO

@@ -17,9 +17,8 @@ from cofactor.checks import check_jobs, make_generator, number, whole
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import thread_limit
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
-from cofactor.labels.crf.base import LEAST, chosen_alpha
+from cofactor.labels.crf.base import LEAST, chosen_alpha, strongest_edges, table_of_all
 from cofactor.labels.crf.chain import ChainCRF
-from cofactor.labels.crf.pairs import strongest_edges, table_of_all
 from cofactor.labels.crf.structure import distinct, drawn_chain, undirected
 from cofactor.labels.penalty import penalty
 from cofactor.model.convergence import callers_level, with_unfinished

@@ -22,12 +22,12 @@ from cofactor.checks import (
     whole,
 )
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.data import check_missing
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.features import scaled_rows
 from cofactor.labels.filling import fill_labels
 from cofactor.labels.fit_input import space_for
 from cofactor.labels.held_out import sampled
-from cofactor.labels.known import check_missing
 from cofactor.labels.penalty import AUTO, exact_penalty, penalty, ridge_penalty
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.model.estimator import learned, param

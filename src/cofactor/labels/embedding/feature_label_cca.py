@@ -13,7 +13,7 @@ from cofactor.checks import number, one_of
 from cofactor.labels.base import FitInput
 from cofactor.labels.embedding.code import Code, CodeModel, centred_codes, label_means, scatter, top_eigenvectors
 from cofactor.labels.penalty import AUTO, penalty
-from cofactor.labels.reduction.eigenproblem import leading_directions
+from cofactor.labels.reduction.linear import leading_directions
 from cofactor.labels.regression import FeatureSpace
 from cofactor.model.estimator import learned, param
 

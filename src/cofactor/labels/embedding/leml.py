@@ -21,10 +21,10 @@ from cofactor.checks import (
 )
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.data import check_missing
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.features import check_in_passes
-from cofactor.labels.known import check_missing
 from cofactor.labels.penalty import AUTO, penalty, ridge_penalty
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.losses import Logistic, MarginLoss, SmoothHinge, Squared

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from cofactor.labels.learners.gaussian import GaussianLearner
     from cofactor.labels.learners.label_trees import GrownTree, TreeData, TreeLabelLearners, TreeSettings, grow_tree
     from cofactor.labels.learners.linear import LinearLearner
-    from cofactor.labels.learners.logistics import suits_logistics
-    from cofactor.labels.learners.machines import machine_bytes
     from cofactor.labels.learners.neighbours import NeighbourIndex, NeighboursLearner
     from cofactor.labels.learners.opaque import OpaqueLearner
     from cofactor.labels.learners.per_label import (
@@ -55,7 +53,7 @@ if TYPE_CHECKING:
         takes_passes,
     )
     from cofactor.labels.learners.tasks import Task, fit_tasks, warn_of_stopped
-    from cofactor.labels.learners.together import together_bytes
+    from cofactor.labels.learners.together import machine_bytes, suits_logistics, together_bytes
     from cofactor.labels.learners.trees import TreesLearner
 
 #: Learners that a model file may hold, by class name.

@@ -20,10 +20,15 @@ from cofactor.labels.learners.base import Arrays, CheckedFeatures, Learner, Stat
 from cofactor.labels.learners.fitting import Fitted, learner_from_state, neighbour_index
 from cofactor.labels.learners.hinges import Task, fitted_by_kernels, is_plain_machine
 from cofactor.labels.learners.linear import LINKS, LinearLearner
-from cofactor.labels.learners.logistics import fit_logistics, is_plain_logistic, suits_logistics
-from cofactor.labels.learners.machines import fit_machines, suits_machines
 from cofactor.labels.learners.neighbours import NeighbourIndex, is_plain
 from cofactor.labels.learners.tasks import fitted_in_processes
+from cofactor.labels.learners.together import (
+    fit_logistics,
+    fit_machines,
+    is_plain_logistic,
+    suits_logistics,
+    suits_machines,
+)
 from cofactor.passes import InPasses
 
 __all__ = [

@@ -18,12 +18,11 @@ from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.base import CheckedFeatures
 from cofactor.labels.bases import coefficients_on
-from cofactor.labels.data import as_labels
+from cofactor.labels.data import as_labels, label_tags
 from cofactor.labels.features import as_features, check_n_features
 from cofactor.labels.fit_input import check_lengths
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import Scaling
-from cofactor.labels.tags import label_tags
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import Estimator, learned

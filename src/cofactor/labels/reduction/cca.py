@@ -8,8 +8,7 @@ from scipy import sparse
 
 from cofactor.labels.embedding.code import scatter
 from cofactor.labels.penalty import penalty
-from cofactor.labels.reduction.eigenproblem import Directions, leading_directions
-from cofactor.labels.reduction.linear import LinearReduction
+from cofactor.labels.reduction.linear import Directions, LinearReduction, leading_directions
 from cofactor.labels.regression import FeatureSpace
 from cofactor.model.estimator import param
 

@@ -16,8 +16,7 @@ from cofactor.labels.base import CheckedFeatures
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.features import as_dense
 from cofactor.labels.penalty import AUTO, penalty
-from cofactor.labels.reduction.eigenproblem import Directions, leading_directions
-from cofactor.labels.reduction.linear import LinearReduction, varying_labels
+from cofactor.labels.reduction.linear import Directions, LinearReduction, leading_directions, varying_labels
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import choose_scaling, rows_to_compare
 from cofactor.model.estimator import learned, param

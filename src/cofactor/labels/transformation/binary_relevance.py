@@ -14,10 +14,10 @@ from cofactor.checks import make_generator
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.class_weights import check_class_weight, class_weights, settled_weights
+from cofactor.labels.data import check_missing
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.filling import known_ridge
 from cofactor.labels.fit_input import space_for
-from cofactor.labels.known import check_missing
 from cofactor.labels.learners import (
     LabelLearners,
     LinearLabelLearners,

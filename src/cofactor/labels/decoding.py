@@ -1,0 +1,1008 @@
+r"""From scores to label sets: by a cut, by probabilities, by the number of labels, or by the model itself.
+
+A model holds its decoder as `decision_`. `Cut` and `TopK` use scores alone; `ProbabilityCut`, `BestSets` and
+`LikelySets` use calibrated probabilities (`cofactor.labels.calibration`). Their numbers are given, or learned from
+scores of instances that the model did not learn from (`learn_threshold`, `learn_decoder`). `Joint` leaves the decoding
+to the model, which then predicts label sets as a whole.
+
+The expected F1 of a set h of k labels is a sum over its labels,
+
+.. math:: E[F_1(h)] = \sum_{l \in h} \Delta_{lk}, \qquad \Delta_{lk} = \sum_s P(y_l = 1, |y| = s) \frac{2}{s + k},
+
+so for each k the best labels are those of the k largest :math:`\Delta_{lk}` (Waegeman et al. 2014). The empty set has
+F1 = 1 where no label is on, and 0 elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.special import expit, logit
+
+from cofactor.checks import one_of
+from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
+from cofactor.kernels.calibration import logit_histogram
+from cofactor.metrics.tables import as_label_sets, as_scores, check_same_shape
+from cofactor.passes import batches
+from cofactor.typing import Labels
+from cofactor.weights import as_weights
+
+__all__ = [
+    "AIMS",
+    "AUTO",
+    "FAR",
+    "JOINT",
+    "RULES",
+    "BestSets",
+    "Cut",
+    "Decoder",
+    "Joint",
+    "LikelySets",
+    "ProbabilityCut",
+    "TopK",
+    "check_aim",
+    "check_decision",
+    "check_threshold",
+    "decoder_of",
+    "expected_decoder",
+    "f1_sets",
+    "f1_sets_of_draws",
+    "first_decoder",
+    "learn_decoder",
+    "learn_threshold",
+    "micro_f1_curve",
+    "no_joint",
+]
+
+
+_PER_BLOCK = 1 << 22
+
+
+def f1_sets_of_draws(sets: ArrayLike, weights: ArrayLike | None = None) -> NDArray[np.bool_]:
+    """Return for each instance the label set with the largest expected F1, by label sets drawn for it.
+
+    Parameters
+    ----------
+    sets : array-like of shape (n, S, L)
+        S label sets of each instance, of 0 and 1: drawn from a joint distribution, or the likely ones.
+    weights : array-like of shape (n, S), optional
+        How probable each set is, not negative; by default all are equally probable.
+
+    Returns
+    -------
+    ndarray of shape (n, L), bool
+
+    Notes
+    -----
+    Exact for these sets, in O(S L²) operations for each instance.
+
+    References
+    ----------
+    W. Waegeman, K. Dembczyński, A. Jachnik, W. Cheng & E. Hüllermeier, "On the Bayes-optimality of F-measure
+    maximizers", Journal of Machine Learning Research 15, 2014.
+
+    Examples
+    --------
+    >>> f1_sets_of_draws([[[1, 0, 0], [1, 1, 0], [0, 1, 1]]])
+    array([[ True,  True, False]])
+    """
+    table = np.asarray(sets, dtype=np.float64)
+    if table.ndim != 3 or not table.shape[1]:
+        raise InvalidInputError(f"sets has shape {table.shape}, expected (n, S, L) with S of at least 1")
+    n, n_sets, n_labels = table.shape
+    shares = np.full((n, n_sets), 1 / n_sets) if weights is None else np.asarray(weights, dtype=np.float64)
+    if shares.shape != (n, n_sets) or not (shares >= 0).all():
+        raise InvalidInputError(f"weights has shape {shares.shape}, expected numbers of at least 0, {(n, n_sets)}")
+    on = np.zeros((n, n_labels), dtype=bool)
+    k = np.arange(1, n_labels + 1)
+    for rows in batches(n, max(1, _PER_BLOCK // (n_labels * max(n_labels, n_sets)))):
+        size, share = table[rows].sum(axis=2), shares[rows]
+        gains = share[:, :, None] * 2 / (size[:, :, None] + k)
+        delta = np.swapaxes(table[rows], 1, 2) @ gains
+        on[rows] = _best(delta, np.sum(share * (size == 0), axis=1))
+    return on
+
+
+def f1_sets(probabilities: ArrayLike) -> NDArray[np.bool_]:
+    """Return for each instance the label set with the largest expected F1, if labels are independent of each other.
+
+    Parameters
+    ----------
+    probabilities : array-like of shape (n, L)
+        How probable each label is, from 0 to 1.
+
+    Returns
+    -------
+    ndarray of shape (n, L), bool
+
+    Notes
+    -----
+    Exact, in O(L³) operations for each instance. `decide_for="example"` of a label model takes the ratio of expected
+    numbers instead, in O(L log L).
+
+    Examples
+    --------
+    >>> f1_sets([[0.4, 0.3, 0.1], [0.1, 0.1, 0.1]])
+    array([[ True,  True, False],
+           [False, False, False]])
+    """
+    p = np.asarray(probabilities, dtype=np.float64)
+    if p.ndim != 2 or not ((p >= 0) & (p <= 1)).all():
+        raise InvalidInputError("probabilities must be a table of numbers from 0 to 1")
+    n, n_labels = p.shape
+    on = np.zeros((n, n_labels), dtype=bool)
+    k = np.arange(1, n_labels + 1)
+    gains = 2 / (k[:, None] + k)  # a label that is on, with m others: its set has m + 1 labels
+    for rows in batches(n, max(1, _PER_BLOCK // n_labels**2)):
+        number = _numbers_on(p[rows])
+        delta = p[rows][:, :, None] * (_without_each(p[rows], number) @ gains)
+        on[rows] = _best(delta, number[:, 0])
+    return on
+
+
+def _best(delta: NDArray[np.float64], none: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return the best sets, shape (n, L), from the gains of labels in sets of each size, and the chance of none."""
+    n_labels = delta.shape[1]
+    order = np.argsort(-delta, axis=1, kind="stable")
+    sums = np.cumsum(np.take_along_axis(delta, order, axis=1), axis=1)
+    values = np.column_stack([none, np.diagonal(sums, axis1=1, axis2=2)])
+    size = np.argmax(values, axis=1)
+    chosen = np.take_along_axis(order, np.maximum(size - 1, 0)[:, None, None], axis=2)[:, :, 0]
+    on = np.zeros(delta.shape[:2], dtype=bool)
+    np.put_along_axis(on, chosen, np.arange(n_labels) < size[:, None], axis=1)
+    return on
+
+
+def _numbers_on(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how probable it is that 0, 1, ..., L labels are on, shape (n, L + 1)."""
+    number = np.zeros((len(p), p.shape[1] + 1))
+    number[:, 0] = 1
+    for column in p.T[:, :, None]:
+        number[:, 1:] = number[:, 1:] * (1 - column) + number[:, :-1] * column
+        number[:, :1] *= 1 - column
+    return number
+
+
+def _without_each(p: NDArray[np.float64], number: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the same of all labels but one, for each label: shape (n, L, L).
+
+    The division that takes a label out of the product loses no digits in the direction where it divides by more than
+    a half.
+    """
+    n, n_labels = p.shape
+    upward, downward = np.zeros((n, n_labels, n_labels)), np.zeros((n, n_labels, n_labels))
+    few, many = np.minimum(p, 0.5), np.maximum(p, 0.5)
+    last_up, last_down = np.zeros((n, n_labels)), np.zeros((n, n_labels))
+    for m in range(n_labels):
+        last_up = (number[:, m : m + 1] - few * last_up) / (1 - few)
+        upward[:, :, m] = last_up
+        down = n_labels - 1 - m
+        last_down = (number[:, down + 1 : down + 2] - (1 - many) * last_down) / many
+        downward[:, :, down] = last_down
+    return np.where((p > 0.5)[:, :, None], downward, upward)
+
+
+#: The parameter `threshold` of a model which decides by calibrated probabilities, as `decide_for` says.
+AUTO = "auto"
+
+#: What decisions may be best at: the parameter `decide_for`, and the rule of the decoder.
+AIMS = ("micro", "macro", "example", "hamming", "subset")
+
+#: Rules whose cut of the scores is learned.
+RULES = ("global", "per-label", "top-k", "cardinality")
+
+#: The parameter `threshold` of a model which decodes label sets by itself, and the rule of its decoder.
+JOINT = "joint"
+
+#: Score of a label that was constant in training, with its sign. It is beyond every cut and all other scores, but
+#: finite, since some metrics refuse infinity.
+FAR = 1e9
+
+_SCORES_PER_BLOCK = 1 << 22
+
+
+class Decoder(ABC):
+    """Decides from scores which labels are on.
+
+    Attributes
+    ----------
+    rule : str
+        How its value was chosen: "fixed", one of `RULES` or `AIMS`, or "joint".
+    value : float, ndarray of shape (L,) or None
+        The number or numbers that it uses.
+    takes : {"scores", "probabilities"}
+        What `apply` decides from.
+
+    Examples
+    --------
+    >>> from cofactor.labels import Cut, Decoder
+    >>> cut = Cut(0.5)
+    >>> isinstance(cut, Decoder), cut.apply(np.array([[0.2, 0.7]])).tolist()
+    (True, [[False, True]])
+    """
+
+    takes: ClassVar[str] = "scores"
+    rule: str
+    value: float | NDArray[np.float64] | None
+
+    @abstractmethod
+    def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return where labels are on.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n, L)
+
+        Returns
+        -------
+        ndarray of shape (n, L), bool
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class Cut(Decoder):
+    """Labels whose score lies above a cut are on.
+
+    Parameters
+    ----------
+    value : float, or ndarray of shape (L,)
+        The cut; one for each label with "per-label".
+    rule : {"fixed", "global", "per-label", "cardinality"}, default="fixed"
+        How the cut was chosen.
+
+    Examples
+    --------
+    >>> Cut(0.0).apply(np.array([[0.3, -0.1, 0.0], [-0.5, -0.2, 0.1]]))
+    array([[ True, False, False],
+           [False, False,  True]])
+    """
+
+    value: float | NDArray[np.float64]
+    rule: str = "fixed"
+
+    def __post_init__(self) -> None:
+        if self.rule not in ("fixed", "global", "per-label", "cardinality"):
+            raise InvalidInputError(f"unknown rule {self.rule!r}")
+        if not np.isfinite(self.value).all() or np.ndim(self.value) != (self.rule == "per-label"):
+            raise InvalidInputError(f"the rule {self.rule!r} cannot have the value {self.value!r}")
+
+    def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return where scores lie above the cut; a label whose score equals the cut is off."""
+        return scores > np.asarray(self.value, dtype=np.float64)  # not rounded to the precision of the scores
+
+
+@dataclass(frozen=True, eq=False)
+class TopK(Decoder):
+    """The k labels of each instance with the highest scores are on; of equal scores the first label is taken first.
+
+    Parameters
+    ----------
+    value : int
+        k, not negative.
+    rule : {"top-k"}, default="top-k"
+        The only way to choose k.
+
+    Examples
+    --------
+    >>> TopK(1).apply(np.array([[0.3, -0.1, 0.2], [-0.5, -0.2, -0.3]]))
+    array([[ True, False, False],
+           [False,  True, False]])
+    """
+
+    value: int
+    rule: str = "top-k"
+
+    def __post_init__(self) -> None:
+        if self.rule != "top-k":
+            raise InvalidInputError(f"unknown rule {self.rule!r}")
+        if np.ndim(self.value) or not np.isfinite(self.value) or int(self.value) != self.value or self.value < 0:
+            raise InvalidInputError(f"the rule {self.rule!r} cannot have the value {self.value!r}")
+
+    def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return where the k highest scores of each row are."""
+        on = np.zeros(scores.shape, dtype=bool)
+        best = np.argsort(-scores, axis=1, kind="stable")[:, : int(self.value)]
+        np.put_along_axis(on, best, True, axis=1)
+        return on
+
+
+@dataclass(frozen=True, eq=False)
+class Joint(Decoder):
+    """The model predicts label sets as a whole, by its method `_label_sets`; they do not follow from scores.
+
+    For models that do not decide about each label separately, such as a label powerset, a chain or a random field.
+    Their parameter `threshold` is "joint" by default. With any other value their scores are cut, as in other models.
+
+    Examples
+    --------
+    >>> Joint().apply(np.zeros((1, 2)))
+    Traceback (most recent call last):
+    cofactor.errors.InvalidInputError: label sets that are decoded jointly do not follow from scores; call predict
+    """
+
+    value: None = None
+    rule: str = JOINT
+
+    def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
+        """Refuse: only the model can decode."""
+        raise InvalidInputError("label sets that are decoded jointly do not follow from scores", advice="call predict")
+
+
+def first_decoder(threshold: float | str) -> Decoder:
+    """Return the decoder for a parameter `threshold`; for a rule whose cut is still to be learned, the plain cut.
+
+    Examples
+    --------
+    >>> first_decoder(0.25), first_decoder("global"), first_decoder("joint")
+    (Cut(value=0.25, rule='fixed'), Cut(value=0.0, rule='fixed'), Joint(value=None, rule='joint'))
+    """
+    if threshold == JOINT:
+        return Joint()
+    return Cut(0.0 if isinstance(threshold, str) else float(threshold))
+
+
+def check_threshold(threshold: Any, *, joint: bool = False, argument: str = "threshold") -> None:
+    """Refuse what is neither a number nor the name of a rule.
+
+    Parameters
+    ----------
+    threshold : object
+    joint : bool, default=False
+        Whether the model can decode label sets by itself, so that "joint" is a rule too.
+    argument : str, default="threshold"
+        What messages call it.
+    """
+    rules = (AUTO, *RULES, JOINT) if joint else (AUTO, *RULES)
+    expected = f"expected a finite number, or one of {', '.join(map(repr, rules))}"
+    if isinstance(threshold, str):
+        if threshold not in rules:
+            aim = (Argument("decide_for", threshold), " decides so, with ", Argument(argument, AUTO))
+            advice = aim if threshold in AIMS else ""
+            raise InvalidInputError(expected, argument=argument, found=threshold, advice=advice)
+    elif isinstance(threshold, bool | np.bool_) or not isinstance(threshold, Real):
+        rule = "apply it to scores: TopK(5).apply(model.decision_function(X))" if isinstance(threshold, Decoder) else ""
+        raise InvalidTypeError(expected, argument=argument, found=threshold, advice=rule)
+    elif not math.isfinite(threshold):
+        raise InvalidInputError(expected, argument=argument, found=threshold)
+
+
+def no_joint(name: str, able: Mapping[str, str]) -> InvalidInputError:
+    """Return the error of a model which was asked for label sets as a whole, and cannot predict them.
+
+    Parameters
+    ----------
+    name : str
+        The class of the model.
+    able : mapping from str to str
+        Classes of models which can, with their defaults, and the names to show.
+
+    Examples
+    --------
+    >>> str(no_joint("PLST", {"RAkEL": "rakel", "HOMER": "homer"}))
+    "threshold='joint': PLST does not decode label sets by itself; these do: homer, rakel"
+    """
+    others = " with these parameters" if name in able else f"; these do: {', '.join(sorted(able.values()))}"
+    problem = f"{name} does not decode label sets by itself{others}"
+    return InvalidInputError(problem, argument="threshold", found=JOINT)
+
+
+def check_decision(threshold: Any, decide_for: str) -> None:
+    """Refuse a `decide_for` that would not count, since the threshold cuts scores.
+
+    Examples
+    --------
+    >>> check_decision("auto", "macro")
+    >>> check_decision(0.5, "macro")
+    Traceback (most recent call last):
+    cofactor.errors.InvalidInputError: decide_for='macro': threshold=0.5 does not look at it; take threshold='auto'
+    """
+    if threshold != AUTO and decide_for != AIMS[0]:
+        whole = "leave it out to decide for label sets as a whole, or " if threshold == JOINT else ""
+        raise InvalidInputError(
+            (Argument("threshold", threshold), " does not look at it"),
+            argument="decide_for",
+            found=decide_for,
+            advice=(f"{whole}take ", Argument("threshold", AUTO)),
+        )
+
+
+def learn_threshold(rule: str, scores: ArrayLike, Y: Labels, sample_weight: ArrayLike | None = None) -> Cut | TopK:
+    r"""Learn a cut from scores of instances whose labels are known.
+
+    The scores should come from models that did not learn from the instances (out-of-fold scores): the best cut for
+    scores of training instances is too high for new ones.
+
+    ==============  ===============================================================================================
+    "global"        one cut c which maximises micro-F1, :math:`2 \sum tp / (2 \sum tp + \sum fp + \sum fn)`
+    "per-label"     a cut for each label which maximises its own F1
+    "top-k"         the number k of labels for each instance which maximises micro-F1
+    "cardinality"   one cut by which instances have as many labels on average as they really have
+    ==============  ===============================================================================================
+
+    Parameters
+    ----------
+    rule : {"global", "per-label", "top-k", "cardinality"}
+    scores : array-like of shape (n, L)
+    Y : array-like, sparse matrix or array, or frame, of shape (n, L)
+        Labels: 0 and 1, False and True, or -1 and 1.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the instances, not negative; by default all are 1.
+
+    Returns
+    -------
+    Cut or TopK
+        A cut lies half way between two neighbouring scores; of equally good cuts the highest is taken.
+
+    Raises
+    ------
+    InvalidInputError
+        If the rule is unknown, or scores, labels and weights are not tables of these shapes.
+
+    Notes
+    -----
+    Sorts the scores once and counts cumulatively: O(n L log(n L)). Report results with learned cuts apart from those
+    with the plain cut: a learned cut depends on the labels of the instances on which it was learned.
+
+    Examples
+    --------
+    >>> scores = np.array([[0.9, 0.4], [0.3, 0.2], [0.1, 0.8]])
+    >>> Y = sparse.csr_array([[1, 1], [1, 0], [0, 1]])
+    >>> learn_threshold("global", scores, Y).value
+    0.25
+    >>> learn_threshold("cardinality", scores, Y).value
+    0.25
+    >>> learn_threshold("top-k", scores, Y).value
+    1
+    """
+    scores, Y, sample_weight = _checked(scores, Y, sample_weight)
+    if rule == "top-k":
+        return TopK(_best_k(scores, Y, sample_weight))
+    if rule == "per-label":
+        n, n_labels = scores.shape
+        blocks = batches(n_labels, max(1, _SCORES_PER_BLOCK // max(n, 1)))
+        return Cut(np.concatenate([_best_cuts(scores[:, k], Y[:, k], sample_weight) for k in blocks]), rule)
+    cuts, true_positives, positives = _all_cuts(scores, Y, sample_weight)
+    actual = _n_on(Y, sample_weight)
+    if rule == "cardinality":
+        return Cut(float(cuts[np.argmin(np.abs(positives - actual))]), rule)
+    return Cut(float(cuts[np.argmax(_f1(true_positives, positives, actual))]), rule)
+
+
+def micro_f1_curve(
+    scores: ArrayLike, Y: Labels, n_points: int | None = 500
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return micro-F1 as a function of one global cut.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n, L)
+    Y : array-like, sparse matrix or array, or frame, of shape (n, L)
+        Labels: 0 and 1, False and True, or -1 and 1.
+    n_points : int or None, default=500
+        Largest number of cuts. They are spread evenly over the ranks of the scores, and the best cut is one of them.
+        None for all cuts that make a difference.
+
+    Returns
+    -------
+    cuts : ndarray of shape (p,)
+        From the highest to the lowest.
+    micro_f1 : ndarray of shape (p,)
+
+    Raises
+    ------
+    InvalidInputError
+        If scores or labels are not tables of this shape.
+
+    Examples
+    --------
+    >>> cuts, f1 = micro_f1_curve(np.array([[0.9, 0.4], [0.3, 0.2]]), sparse.csr_array([[1, 1], [0, 0]]))
+    >>> cuts.round(2).tolist(), f1.round(2).tolist()
+    ([0.9, 0.65, 0.35, 0.25, 0.2], [0.0, 0.67, 1.0, 0.8, 0.67])
+    """
+    scores, Y, _ = _checked(scores, Y)
+    cuts, true_positives, positives = _all_cuts(scores, Y)
+    f1 = _f1(true_positives, positives, Y.nnz)
+    if n_points is not None and len(cuts) > n_points:
+        chosen = np.unique(np.append(np.linspace(0, len(cuts) - 1, n_points - 1).astype(int), np.argmax(f1)))
+        cuts, f1 = cuts[chosen], f1[chosen]
+    return cuts, f1
+
+
+def _checked(
+    scores: ArrayLike, Y: Labels, sample_weight: ArrayLike | None = None
+) -> tuple[NDArray[Any], sparse.csr_array, NDArray[np.float64] | None]:
+    """Return scores as an array, labels as a sparse table of ones, and weights, having checked them."""
+    table, labels = as_scores(scores), as_label_sets(Y)
+    check_same_shape(table.shape, labels.shape, ("scores", "Y"))
+    return table, labels, as_weights(sample_weight, len(table))
+
+
+def _f1(true_positives: NDArray[Any], predicted: NDArray[Any], actual: Any) -> NDArray[np.float64]:
+    """Return F1 = 2 tp / (predicted + actual), 0 where nothing is predicted and nothing is on."""
+    total = predicted + actual
+    return np.divide(2.0 * true_positives, total, out=np.zeros(np.shape(total)), where=total > 0)
+
+
+def _n_on(Y: sparse.csr_array, weight: NDArray[np.float64] | None) -> float:
+    """Return the number of labels that are on, each counted with the weight of its instance."""
+    return Y.nnz if weight is None else float(weight @ np.diff(Y.indptr))
+
+
+def _all_cuts(
+    scores: NDArray[Any], Y: sparse.csr_array, weight: NDArray[np.float64] | None = None, *, only_best: bool = False
+) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
+    """Return all cuts that make a difference, the highest first, with the true positives and positives above each.
+
+    With `only_best` low cuts may be left out that cannot have the largest micro-F1.
+    """
+    flat = scores.ravel()
+    truth = np.zeros(flat.shape, dtype=bool)
+    truth[np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr)) * Y.shape[1] + Y.indices] = True
+    always = flat >= FAR
+    open_ = np.abs(flat) < FAR  # no cut changes the predictions of constant labels
+    if weight is not None:
+        return _all_weighted_cuts(flat, truth, always, open_, np.repeat(weight, Y.shape[1]))
+    if only_best:
+        open_ &= ~(flat < _lowest_worth(flat, truth))
+    ranked, hits = np.sort(flat[open_])[::-1], np.sort(flat[open_ & truth])
+    last = _ends_of_ties(ranked)
+    above = len(hits) - np.searchsorted(hits, ranked[last])
+    true_positives = np.concatenate(([0], above)) + np.count_nonzero(truth & always)
+    positives = np.concatenate(([0], last + 1)) + np.count_nonzero(always)
+    return _between(ranked, last), true_positives, positives
+
+
+def _lowest_worth(flat: NDArray[Any], truth: NDArray[np.bool_]) -> float:
+    """Return a score below which no cut has the largest micro-F1.
+
+    If P labels are on, and a cut above as many scores has the micro-F1 f, then a cut above m scores can only be better
+    if 2 P / (m + P), with all hits that there are, is above f.
+    """
+    n, P = len(flat), int(np.count_nonzero(truth))
+    if not 0 < P < n // 4 or np.isnan(flat).any():
+        return -np.inf
+    above = flat >= np.partition(flat, n - P)[n - P]
+    f1 = 2 * np.count_nonzero(truth & above) / (np.count_nonzero(above) + P)
+    most = n if f1 == 0 else int(P * (2 / f1 - 1)) + 1
+    return -np.inf if most >= n // 2 else float(np.partition(flat, n - 1 - most)[n - 1 - most])
+
+
+def _all_weighted_cuts(
+    flat: NDArray[Any],
+    truth: NDArray[np.bool_],
+    always: NDArray[np.bool_],
+    open_: NDArray[np.bool_],
+    weight: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
+    """Do what `_all_cuts` does, counting each score with its weight."""
+    scores, hit, weights = flat[open_], truth[open_], weight[open_]
+    order = np.argsort(-scores, kind="stable")
+    ranked = scores[order]
+    last = _ends_of_ties(ranked)
+    above, all_above = (np.cumsum(counted[order])[last] for counted in (weights * hit, weights))
+    true_positives = np.concatenate(([0.0], above)) + weight[truth & always].sum()
+    positives = np.concatenate(([0.0], all_above)) + weight[always].sum()
+    return _between(ranked, last), true_positives, positives
+
+
+def _ends_of_ties(ranked: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the last position of each run of equal scores."""
+    if not len(ranked):
+        return np.zeros(0, dtype=np.int64)
+    return np.append(np.flatnonzero(np.diff(ranked)), len(ranked) - 1)
+
+
+def _between(ranked: NDArray[Any], last: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return a cut above all scores, cuts half way between neighbouring distinct scores, and a cut below all scores."""
+    if not len(ranked):
+        return np.zeros(1)
+    levels = ranked[last].astype(np.float64)
+    middle = _half_way(levels[:-1], levels[1:])
+    below = np.nextafter(ranked[-1], np.array(-np.inf, dtype=ranked.dtype))
+    return np.concatenate(([levels[0]], middle, [float(below)]))
+
+
+def _half_way(upper: NDArray[np.float64], lower: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return cuts between two scores: half way, or the lower one if they are so close that no number lies between."""
+    middle = (upper + lower) / 2
+    return np.where(middle < upper, middle, lower)
+
+
+def _best_cuts(
+    scores: NDArray[Any], Y: sparse.csr_array, weight: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Return the cut which maximises F1 for each column."""
+    n, n_labels = scores.shape
+    order = np.argsort(-scores, axis=0)
+    ranked = np.take_along_axis(scores, order, axis=0).astype(np.float64)
+    hits: NDArray[Any] = np.take_along_axis(Y.toarray() > 0, order, axis=0)
+    positives = np.arange(1, n + 1)[:, None]
+    if weight is not None:
+        hits, positives = hits * weight[order], np.cumsum(weight[order], axis=0)
+    hits = np.cumsum(hits, axis=0)
+    f1 = _f1(hits, positives, hits[-1])
+    f1[:-1][ranked[:-1] == ranked[1:]] = 0  # there is no cut between equal scores
+    f1[ranked <= -FAR] = 0
+    best = np.argmax(f1, axis=0)
+    columns = np.arange(n_labels)
+    upper, lower = ranked[best, columns], ranked[np.minimum(best + 1, n - 1), columns]
+    middle = _half_way(upper, lower)
+    # Below the last finite score there is no neighbour to go half way to. A constant label keeps its value at any cut.
+    alone = (best == n - 1) | (lower <= -FAR)
+    cuts = np.where(alone, np.nextafter(upper.astype(scores.dtype), -np.inf, dtype=scores.dtype), middle)
+    return np.where(np.abs(upper) >= FAR, 0.0, cuts)
+
+
+def _best_k(scores: NDArray[Any], Y: sparse.csr_array, weight: NDArray[np.float64] | None = None) -> int:
+    """Return the number of labels for each row which maximises micro-F1."""
+    n, n_labels = scores.shape
+    hits = np.zeros(n_labels)
+    for block in batches(n, max(1, _SCORES_PER_BLOCK // n_labels)):
+        order = np.argsort(-scores[block], axis=1, kind="stable")
+        found = np.take_along_axis(Y[block].toarray(), order, axis=1)
+        hits += found.sum(axis=0) if weight is None else weight[block] @ found
+    total = n if weight is None else float(weight.sum())
+    return 1 + int(np.argmax(_f1(np.cumsum(hits), total * np.arange(1, n_labels + 1), _n_on(Y, weight))))
+
+
+def best_cut(scores: NDArray[Any], Y: sparse.csr_array, weight: NDArray[np.float64] | None = None) -> float:
+    """Return the one cut of checked scores with the largest micro-F1; of equally good ones the highest."""
+    cuts, true_positives, positives = _all_cuts(scores, Y, weight, only_best=True)
+    return float(cuts[np.argmax(_f1(true_positives, positives, _n_on(Y, weight)))])
+
+
+_EXACT = 1 << 20  # numbers up to which a cut is searched among all of them, by sorting
+_STEPS = 1 << 15  # of logits from -16 to 16, among which a cut is searched beyond that: each is worth .001
+_END = 16.0
+_TO_REGRESS = 3  # labels of two or more instances, from which cuts of rarer ones are learned
+_HIGHEST = 1 - 1e-6  # cuts above that would turn off labels which all training instances have
+
+
+@dataclass(frozen=True, eq=False)
+class ProbabilityCut(Decoder):
+    """Labels whose probability lies above a cut are on.
+
+    Parameters
+    ----------
+    value : float, or ndarray of shape (L,) with "macro"
+        The cut, at least 0 and below 1.
+    rule : {"micro", "macro", "hamming"}, default="micro"
+        What it is best at.
+
+    Examples
+    --------
+    >>> ProbabilityCut(0.4).apply(np.array([[0.3, 0.5]]))
+    array([[False,  True]])
+    """
+
+    takes: ClassVar[str] = "probabilities"
+    value: float | NDArray[np.float64]
+    rule: str = "micro"
+
+    def __post_init__(self) -> None:
+        if self.rule not in ("micro", "macro", "hamming"):
+            raise InvalidInputError(f"unknown rule {self.rule!r}")
+        cut = np.asarray(self.value)
+        if np.ndim(cut) != (self.rule == "macro") or not ((cut >= 0) & (cut < 1)).all():
+            raise InvalidInputError(f"the rule {self.rule!r} cannot have the value {self.value!r}")
+
+    def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return where probabilities lie above the cut."""
+        return scores > np.asarray(self.value, dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class BestSets(Decoder):
+    r"""Each instance gets the label set of the largest expected F1.
+
+    Of the sets of the k most likely labels it is the one with the largest :math:`2 \sum p / (k + \sum_l p_l)`; where
+    :math:`\prod_l (1 - p_l)`, which says how likely the empty set is right, is above a cut, it is the empty set.
+
+    Parameters
+    ----------
+    value : float
+        The cut, 0 to 1; with 1 no instance has the empty set.
+    rule : {"example"}, default="example"
+        What it is best at.
+
+    Examples
+    --------
+    >>> BestSets(0.5).apply(np.array([[0.4, 0.3, 0.1], [0.1, 0.05, 0.0]]))
+    array([[ True,  True, False],
+           [False, False, False]])
+    """
+
+    takes: ClassVar[str] = "probabilities"
+    value: float = 1.0
+    rule: str = "example"
+
+    def __post_init__(self) -> None:
+        if self.rule != "example":
+            raise InvalidInputError(f"unknown rule {self.rule!r}")
+        if np.ndim(self.value) or not 0 <= self.value <= 1:
+            raise InvalidInputError(f"the rule {self.rule!r} cannot have the value {self.value!r}")
+
+    def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return the best sets."""
+        on = _nonempty_sets(scores)
+        if self.value < 1:
+            on[_chance_of_none(scores) > self.value] = False
+        return on
+
+
+@dataclass(frozen=True, eq=False)
+class LikelySets(Decoder):
+    """Labels which are more likely than not are on, and perhaps the most likely one where there is none.
+
+    Parameters
+    ----------
+    value : {0, 1}
+        Least number of labels of an instance.
+    rule : {"subset"}, default="subset"
+        What it is best at.
+
+    Examples
+    --------
+    >>> LikelySets(1).apply(np.array([[0.4, 0.3], [0.8, 0.6]]))
+    array([[ True, False],
+           [ True,  True]])
+    """
+
+    takes: ClassVar[str] = "probabilities"
+    value: int
+    rule: str = "subset"
+
+    def __post_init__(self) -> None:
+        if self.rule != "subset":
+            raise InvalidInputError(f"unknown rule {self.rule!r}")
+        if np.ndim(self.value) or self.value not in (0, 1):
+            raise InvalidInputError(f"the rule {self.rule!r} cannot have the value {self.value!r}")
+
+    def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return the likely sets."""
+        on = scores > 0.5
+        if self.value:
+            rows = np.flatnonzero(~on.any(axis=1))
+            best = np.argmax(scores[rows], axis=1)
+            on[rows, best] = scores[rows, best] > 0
+        return on
+
+
+def decoder_of(rule: str, value: Any) -> Decoder:
+    """Return the decoder of a rule and the numbers it uses.
+
+    Parameters
+    ----------
+    rule : {"fixed", "global", "per-label", "top-k", "cardinality", "joint"} or one of `AIMS`
+    value : float, int, ndarray of shape (L,) or None
+
+    Raises
+    ------
+    InvalidInputError
+        If they do not fit each other.
+
+    Examples
+    --------
+    >>> decoder_of("global", 0.25)
+    Cut(value=0.25, rule='global')
+    >>> decoder_of("top-k", 3)
+    TopK(value=3, rule='top-k')
+    >>> decoder_of("example", 0.5)
+    BestSets(value=0.5, rule='example')
+    """
+    if rule == JOINT:
+        if value is not None:
+            raise InvalidInputError(f"the rule {rule!r} cannot have the value {value!r}")
+        return Joint()
+    if isinstance(value, bool) or not isinstance(value, Real | np.ndarray):
+        raise InvalidInputError(f"the rule {rule!r} cannot have the value {value!r}")
+    kinds: dict[str, Any] = {"top-k": TopK, "example": BestSets, "subset": LikelySets}
+    kinds |= dict.fromkeys(("micro", "macro", "hamming"), ProbabilityCut)
+    decoder: Decoder = kinds.get(rule, Cut)(value, rule)
+    return decoder
+
+
+_WORDS = ("micro-F1", "macro-F1", "F1 of each instance", "Hamming loss", "subset accuracy")
+
+#: Refuses a `decide_for` that is not known.
+check_aim = one_of(dict(zip(AIMS, _WORDS, strict=True)))
+
+
+def learn_decoder(
+    decide_for: str, logits: NDArray[Any], Y: sparse.csr_array, weights: NDArray[np.float64] | None = None
+) -> Decoder:
+    """Learn how to decide, from calibrated logits of held-out instances.
+
+    Parameters
+    ----------
+    decide_for : {"micro", "macro", "example", "hamming", "subset"}
+        What to be best at, see the module.
+    logits : ndarray of shape (n, L)
+        log p / (1 - p); labels that were constant in training have ±`FAR`.
+    Y : csr_array of shape (n, L)
+        Ones where a label is on.
+    weights : ndarray of shape (n,), optional
+        Weights of the instances.
+
+    Returns
+    -------
+    Decoder
+        It takes probabilities.
+
+    Notes
+    -----
+    Up to 1,048,576 logits, one cut is the best of all. Beyond that it is the best of 32,768, which are .001 apart.
+
+    Examples
+    --------
+    >>> logits = np.array([[2.0, -1.0], [0.0, -3.0]])
+    >>> learn_decoder("micro", logits, sparse.csr_array([[1, 1], [0, 0]])).value < 0.27
+    True
+    """
+    if decide_for == "micro":
+        cut = _micro_cut(logits, Y, weights)
+        return ProbabilityCut(float(min(expit(cut), _HIGHEST)))
+    if decide_for == "macro":
+        seen = np.bincount(Y.indices[np.abs(logits[_rows_of(Y), Y.indices]) < FAR], minlength=Y.shape[1])
+        return ProbabilityCut(_of_unseen(_macro_cuts(logits, weights), seen), "macro")
+    if decide_for == "hamming":
+        return ProbabilityCut(0.5, "hamming")
+    if decide_for == "example":
+        return BestSets(_cut_of_none(logits, Y, weights))
+    usual = (LikelySets(0), LikelySets(1))  # the second only if held-out instances prefer it
+    return max(usual, key=lambda decoder: _subset_accuracy(decoder, logits, Y, weights))
+
+
+def expected_decoder(decide_for: str, logits: NDArray[Any], weights: NDArray[np.float64] | None = None) -> Decoder:
+    """Return the decoder that probabilities alone let expect to be best, where true labels are not at hand.
+
+    Parameters
+    ----------
+    decide_for : {"micro", "macro", "example", "hamming", "subset"}
+        What to be best at.
+    logits : ndarray of shape (n, L)
+        Calibrated.
+    weights : ndarray of shape (n,), optional
+        Weights of the instances.
+
+    Examples
+    --------
+    >>> expected_decoder("micro", np.array([[2.0, -1.0], [0.0, -3.0]])).value.__round__(2)
+    0.37
+    """
+    if decide_for == "micro":
+        each = None if weights is None else np.repeat(weights, logits.shape[1])
+        cut, _ = _best_probable_cuts(expit(logits).reshape(-1, 1), 0, each)
+        return ProbabilityCut(float(min(cut[0], _HIGHEST)))
+    if decide_for == "macro":
+        return ProbabilityCut(_macro_cuts(logits, weights), "macro")
+    if decide_for == "example":
+        return BestSets()
+    return LikelySets(0) if decide_for == "subset" else ProbabilityCut(0.5, "hamming")
+
+
+def _nonempty_sets(p: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return for each row the set, other than the empty one, of the largest expected F1."""
+    cut, _ = _best_probable_cuts(p, axis=1)
+    found: NDArray[np.bool_] = p > cut[:, None]
+    return found
+
+
+def _chance_of_none(p: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the probability that no label is on, if labels were independent."""
+    return np.asarray(np.prod(1 - p, axis=1), dtype=np.float64)
+
+
+def _best_probable_cuts(
+    p: NDArray[Any], axis: int, weights: NDArray[np.float64] | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return for each row, or column, the cut of its probabilities with the largest expected F1, and that F1.
+
+    A label belongs to the best set exactly if p > F / 2, so the cut is where F of the labels above it is twice the cut.
+    Going from all labels to those above half their F, again and again, reaches it from below (Dinkelbach's method).
+    """
+    w: Any = 1.0 if weights is None else weights[:, None]
+    expected: NDArray[np.float64] = np.sum(w * p, axis=axis, dtype=np.float64)
+    cut = np.zeros(expected.shape)
+    while True:
+        above = w * (p > np.expand_dims(cut, axis))
+        hits = np.sum(above * p, axis=axis, dtype=np.float64)
+        total = above.sum(axis=axis) + expected
+        higher = np.divide(hits, total, out=np.zeros_like(hits), where=total > 0)
+        if (higher <= cut + 1e-9).all():
+            return cut, 2 * higher
+        cut = np.maximum(cut, higher)
+
+
+def _macro_cuts(logits: NDArray[Any], weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """Return for each label half the largest expected F1."""
+    blocks = batches(logits.shape[1], max(1, _PER_BLOCK // len(logits)))
+    cuts = np.concatenate([_best_probable_cuts(expit(logits[:, k]), 0, weights)[0] for k in blocks])
+    return np.minimum(cuts, _HIGHEST)
+
+
+def _of_unseen(cuts: NDArray[np.float64], seen: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return cuts in which labels of at most one instance have what a label of two instances would have.
+
+    The log-odds of the F1, twice the cut, are regressed on the logarithm of the number of instances, over the labels
+    that have two or more. Where these are fewer than three, all cuts stay.
+    """
+    known = seen >= 2
+    if known.sum() < _TO_REGRESS or known.all():
+        return cuts
+    size, f1 = np.log(seen[known]), logit(np.clip(2 * cuts[known], 1e-3, 1 - 1e-3))
+    sure = seen[known] / (seen[known] + 1)
+    x, y = size - np.average(size, weights=sure), f1 - np.average(f1, weights=sure)
+    slope = (sure * x) @ y / ((sure * x) @ x + 1.0)  # with the prior N(0, 1)
+    expected = np.average(f1, weights=sure) + slope * (np.log(2) - np.average(size, weights=sure))
+    return np.where(known, cuts, expit(expected) / 2)
+
+
+def _micro_cut(logits: NDArray[Any], Y: sparse.csr_array, weights: NDArray[np.float64] | None) -> float:
+    """Return the cut of logits with the largest micro-F1."""
+    if logits.size <= _EXACT:
+        return best_cut(logits, Y, weights)
+    w = np.ones(len(logits)) if weights is None else weights
+    found = np.zeros((2, _STEPS + 1))  # weights of all labels, and of those that are on, by logit
+    logit_histogram(logits, w, _END, found[0])
+    rows = _rows_of(Y)
+    for some in batches(len(rows), 1 << 20):
+        logit_histogram(logits[rows[some], Y.indices[some]][:, None], w[rows[some]], _END, found[1])
+    all_above, hits = np.cumsum(found[:, ::-1], axis=1)[:, ::-1]
+    best = int(np.argmax(2 * hits / np.maximum(all_above + hits[0], 1e-300)))
+    return best * (2 * _END / _STEPS) - _END
+
+
+def _cut_of_none(logits: NDArray[Any], Y: sparse.csr_array, weights: NDArray[np.float64] | None) -> float:
+    """Return the cut of the chance of no label, above which the empty set makes example-F1 largest; 1 if none does.
+
+    The chance itself does not do as a probability. Labels that exclude each other are on together less often than
+    independent ones, so fewer instances have no label than it says: on llog it has the mean .31, and .14 have none.
+    """
+    chances, gains = np.empty(len(logits)), np.empty(len(logits))
+    for block in batches(len(logits), max(1, _PER_BLOCK // logits.shape[1])):
+        p, truth = expit(logits[block]), Y[block]
+        chances[block] = _chance_of_none(p)
+        true, hits, found = _counts(_nonempty_sets(p), truth)
+        f1 = np.divide(2 * hits, true + found, out=np.ones(len(true)), where=true + found > 0)
+        gains[block] = (true == 0) - f1  # of the empty set
+    order = np.argsort(-chances, kind="stable")
+    chances, gains = chances[order], gains[order] if weights is None else (weights * gains)[order]
+    total = np.cumsum(gains)
+    ends = np.flatnonzero(np.append(chances[1:] < chances[:-1], True))  # equal chances are decided alike
+    best = ends[np.argmax(total[ends])]
+    if not total[best] > 0:
+        return 1.0
+    below = chances[best + 1] if best + 1 < len(chances) else 0.0
+    return float((chances[best] + below) / 2)
+
+
+def _rows_of(Y: sparse.csr_array) -> NDArray[np.int64]:
+    """Return the row of each label that is on."""
+    return np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
+
+
+def _counts(on: NDArray[np.bool_], truth: sparse.csr_array) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return for each row how many labels are true, true and on, and on."""
+    true, rows = np.diff(truth.indptr), _rows_of(truth)
+    return true, np.bincount(rows, on[rows, truth.indices], len(true)), on.sum(axis=1)
+
+
+def _subset_accuracy(
+    decoder: Decoder, logits: NDArray[Any], Y: sparse.csr_array, weights: NDArray[np.float64] | None
+) -> float:
+    """Return the sum over the instances, by weight, of whether their set is right."""
+    total = 0.0
+    for block in batches(len(logits), max(1, _PER_BLOCK // logits.shape[1])):
+        true, hits, found = _counts(decoder.apply(expit(logits[block])), Y[block])
+        value = ((hits == true) & (found == true)).astype(np.float64)
+        total += float(value.sum() if weights is None else weights[block] @ value)
+    return total
