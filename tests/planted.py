@@ -163,8 +163,8 @@ ERRORS = (
     Planted(
         "a cut includes the score on it",
         "labels/decoding.py",
-        "return scores > np.asarray(self.value, dtype=np.float64)",
-        "return scores >= np.asarray(self.value, dtype=np.float64)",
+        "return scores > np.asarray(self.value, dtype=np.float64)  #",
+        "return scores >= np.asarray(self.value, dtype=np.float64)  #",
         "tests/labels/test_decoding.py tests/contract_labels/test_forms.py",
     ),
     Planted(

@@ -5,6 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from cofactor.kernels.ridge import ridge_cg
+
 from .reference import cuttings, random_pattern
 
 
@@ -22,7 +24,7 @@ def test_d_steps_end_at_the_minimisers(n: int, m: int, d: int, dtype: type, weig
     for cuts in cuttings(n):
         out = np.zeros((n, d), dtype)
         for lo, hi in pairwise(cuts):
-            ridge.ridge_cg(lo, hi, p.indptr, p.indices, targets, roots, offsets, features, ridge, shares, 2 * d, out)
+            ridge_cg(lo, hi, p.indptr, p.indices, targets, roots, offsets, features, ridge, shares, 2 * d, out)
         results.append(out)
     expected = np.zeros((n, d))
     for i in range(n):
@@ -48,7 +50,7 @@ def test_conjugate_gradient_steps_never_raise_a_row_s_objective() -> None:
 
     before = objectives()
     for _ in range(6):
-        ridge.ridge_cg(0, 12, p.indptr, p.indices, targets, np.ones(1), offsets, features, ridge, shares, 1, out)
+        ridge_cg(0, 12, p.indptr, p.indices, targets, np.ones(1), offsets, features, ridge, shares, 1, out)
         after = objectives()
         assert np.all(after <= before + 1e-12)
         before = after

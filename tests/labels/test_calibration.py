@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.special import expit, logit
 
 from cofactor.kernels.calibration import context_sums
-from cofactor.labels import PLST, LabelRidge
+from cofactor.labels import PLST, LabelRidge, decoding
 from cofactor.labels.calibration import (
     Calibration,
     Scale,
@@ -27,7 +27,6 @@ from cofactor.labels.decoding import (
     ProbabilityCut,
     decoder_of,
     learn_decoder,
-    probable,
 )
 from cofactor.labels.held_out import learn_decision
 from cofactor.metrics.labels import example_f1, label_report, macro_f1, micro_f1
@@ -202,7 +201,7 @@ def test_empty_sets_begin_where_example_f1_is_largest(weighted, monkeypatch):
     chances, empty = np.prod(1 - p, axis=1), place == 8
     assert chances.mean() > 1.2 * empty.mean()  # as if labels were independent, too many would have none
     weights = rng.integers(1, 4, 900).astype(float) if weighted else None
-    monkeypatch.setattr(probable, "_PER_BLOCK", 1000)
+    monkeypatch.setattr(decoding, "_PER_BLOCK", 1000)
     decoder = learn_decoder("example", logit(p), labels, weights)
 
     def f1(cut):
@@ -273,8 +272,8 @@ def test_one_cut_is_the_best_of_all_and_near_it_beyond_the_exact_search(monkeypa
     hits = np.cumsum(labels.toarray().ravel()[np.argsort(-logits, axis=None)])  # above each of all cuts
     best = np.max(2 * hits / (1 + np.arange(len(hits)) + hits[-1]))
     assert micro_f1(labels, expit(logits) > cut) == pytest.approx(best)
-    monkeypatch.setattr(probable, "_EXACT", 0)
-    monkeypatch.setattr(probable, "_PER_BLOCK", 100)
+    monkeypatch.setattr(decoding, "_EXACT", 0)
+    monkeypatch.setattr(decoding, "_PER_BLOCK", 100)
     for weights in (None, np.ones(300)):
         assert micro_f1(labels, expit(logits) > learn_decoder("micro", logits, labels, weights).value) > best - 0.003
     macro = learn_decoder("macro", logits, labels).value

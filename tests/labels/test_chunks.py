@@ -107,7 +107,7 @@ def test_weights_and_forms_of_chunks(texts):
 def test_many_parts_and_rows_that_stay_in_passes(tables, monkeypatch):
     """Small limits, so that small data go the ways of large ones: parts of chunks, sketches, landmarks, few rows."""
     X, Y = tables
-    monkeypatch.setattr("cofactor.labels.regression._MANY", 3)
+    monkeypatch.setattr("cofactor.labels.leave_one_out._MANY", 3)
     monkeypatch.setattr("cofactor.labels.ridge.EXACT", 100)
     monkeypatch.setattr("cofactor.labels.ridge._LANDMARKS", 120)
     models = [LabelRidge(random_state=0), BinaryRelevance(Ridge(), random_state=0), PLST(random_state=0)]

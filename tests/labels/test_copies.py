@@ -9,7 +9,7 @@ from scipy import sparse
 from cofactor.errors import InputWarning
 from cofactor.labels import CPLST, PLST, LabelRidge, MLkNN
 from cofactor.labels.copies import n_distinct
-from cofactor.labels.regression import ridge_problem
+from cofactor.labels.leave_one_out import ridge_problem
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

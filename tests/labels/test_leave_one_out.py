@@ -6,8 +6,8 @@ from scipy import sparse
 
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.regression import quadratic_forms
-from cofactor.labels import FeatureSpace, regression
-from cofactor.labels.regression import DualRidge, _inverse, ridge_problem, sketched
+from cofactor.labels import FeatureSpace, leave_one_out
+from cofactor.labels.leave_one_out import DualRidge, _inverse, ridge_problem, sketched
 
 SHAPES = [(40, 9), (9, 40), (20, 20)]
 
@@ -63,12 +63,12 @@ def test_the_best_penalty_is_the_best_of_all():
     X, T, _ = example(60, 12)
     T = np.hstack([T, (X[:, 1:4] + np.random.default_rng(1).normal(size=(60, 3)) > 0)])
     problem = ridge_problem(X)
-    errors = [problem.at(problem.unit * a).error(T) for a in regression.GRID]
+    errors = [problem.at(problem.unit * a).error(T) for a in leave_one_out.GRID]
     for start in (0, 9, 18):
         best = problem.best_alpha(T, start)
         assert best.place == int(np.argmin(errors))
         assert best.error == pytest.approx(min(errors))
-        assert best.alpha == problem.unit * regression.GRID[best.place]
+        assert best.alpha == problem.unit * leave_one_out.GRID[best.place]
 
 
 def test_many_labels_are_stood_for_by_combinations(monkeypatch):
@@ -78,14 +78,14 @@ def test_many_labels_are_stood_for_by_combinations(monkeypatch):
     fitted = problem.at(1.0)
     assert fitted.error(sketched(sparse.csr_array(T))) == pytest.approx(fitted.error(T), rel=0.1)
     exact = problem.best_alpha(T)
-    monkeypatch.setattr(regression, "_LARGE_TABLE", 1)
+    monkeypatch.setattr(leave_one_out, "_LARGE_TABLE", 1)
     assert abs(problem.best_alpha(T).place - exact.place) <= 1
 
 
 def test_single_precision_chooses_the_same_penalty(monkeypatch):
     X, T, _ = example(60, 70)
     exact = ridge_problem(X).best_alpha(T)
-    monkeypatch.setattr(regression, "_SINGLE", 1)
+    monkeypatch.setattr(leave_one_out, "_SINGLE", 1)
     problem = ridge_problem(X)
     assert problem.precision(problem.unit) == np.float32
     assert problem.precision(1e-9) == np.float64

@@ -20,8 +20,8 @@ from cofactor.labels import (
     leave_one_out,
     scaling,
 )
+from cofactor.labels.leave_one_out import BestAlpha, ridge_problem
 from cofactor.labels.penalty import LARGEST_WEIGHT, exact_penalty, ridge_penalty
-from cofactor.labels.regression import BestAlpha, ridge_problem
 from cofactor.labels.scaling import compared_scalings
 
 

@@ -35,7 +35,7 @@ from cofactor.metrics import (
     one_error,
     precision_at_k,
     propensity_scored_precision_at_k,
-    ranked,
+    ranking,
     ranking_loss,
     subset_accuracy,
 )
@@ -306,9 +306,9 @@ def test_blocks_of_rows_do_not_change_the_values(monkeypatch):
     rng = np.random.default_rng(3)
     labels, scores = rng.random((50, 7)) < 0.3, rng.normal(size=(50, 7)).round(1)
     whole = label_report(labels, scores > 0.4, scores)
-    monkeypatch.setattr(ranked, "_BLOCK", 20)
+    monkeypatch.setattr(ranking, "_BLOCK", 20)
     assert label_report(labels, scores > 0.4, scores) == whole
-    assert len(list(ranked.ranked_blocks(as_label_sets(labels), scores))) == 25
+    assert len(list(ranking.ranked_blocks(as_label_sets(labels), scores))) == 25
 
 
 def test_report_has_every_metric_with_its_default():

@@ -96,9 +96,10 @@ from cofactor.model.commit import committed, learned_names
 from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import Estimator, learned, param
 from cofactor.model.explanations import Explanation
-from cofactor.model.facts import html_of, summary
+from cofactor.model.facts import summary
 from cofactor.model.offered import kinds_of, offered_if
 from cofactor.model.progress import Monitor
+from cofactor.model.shown import html_of
 from cofactor.model.size import refuse_too_large
 from cofactor.model.state import check_course, from_plain, member, packed, plain, unpacked
 from cofactor.passes import batches, rows_of, together

@@ -26,7 +26,8 @@ from cofactor.labels.data import (
     known_shares,
 )
 from cofactor.labels.features import CheckedFeatures, as_features, canonical, is_sparse, refuse_tiny, scaled_rows
-from cofactor.labels.regression import BestAlpha, FeatureSpace
+from cofactor.labels.leave_one_out import BestAlpha
+from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import Scaling, choose_scaling
 from cofactor.limits import FIT
 from cofactor.model.progress import Monitor

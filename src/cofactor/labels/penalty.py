@@ -18,7 +18,7 @@ from typing import Any
 
 from cofactor.checks import number
 from cofactor.labels.fit_input import FitInput
-from cofactor.labels.regression import BestAlpha, RidgeProblem, ridge_problem
+from cofactor.labels.leave_one_out import BestAlpha, RidgeProblem, ridge_problem
 from cofactor.labels.scaling import rows_to_compare
 
 __all__ = ["AUTO", "LARGEST_WEIGHT", "exact_penalty", "penalty", "ridge_penalty"]

@@ -21,13 +21,14 @@ from cofactor.labels.class_weights import ClassWeights, check_class_weight, clas
 from cofactor.labels.clusters import squared_distances
 from cofactor.labels.data import check_missing
 from cofactor.labels.embedding.code import label_means
-from cofactor.labels.embedding.plst import principal_bytes, principal_directions
+from cofactor.labels.embedding.principal import principal_bytes, principal_directions
 from cofactor.labels.explaining import LinearPart, ScoreParts, VotePart
 from cofactor.labels.features import CheckedFeatures, column_means, is_sparse, scaled_rows
 from cofactor.labels.filling import known_penalty, known_ridge
 from cofactor.labels.held_out import sampled
+from cofactor.labels.leave_one_out import DualRidge, PrimalRidge, RidgeProblem, ridge_problem
 from cofactor.labels.penalty import exact_penalty, penalty
-from cofactor.labels.regression import DualRidge, FeatureSpace, PrimalRidge, RidgeProblem, linear, ridge_problem
+from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.labels.scaling import SPARSE, dense_features, share_filled
 from cofactor.model.estimator import learned, param
 from cofactor.passes import InPasses, batches, in_parts

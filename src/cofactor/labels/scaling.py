@@ -16,7 +16,7 @@ from scipy import sparse
 from cofactor.checks import check_choice
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels.features import LARGEST, CheckedFeatures, SeenFeatures, column_means, is_sparse
-from cofactor.labels.regression import BestAlpha, ridge_problem
+from cofactor.labels.leave_one_out import BestAlpha, ridge_problem
 from cofactor.limits import CELLS
 from cofactor.model.convergence import callers_level
 from cofactor.model.state import check_array

@@ -22,8 +22,8 @@ from cofactor.kernels.threads import library_limit
 from cofactor.model.convergence import callers_level
 from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import Estimator, learned
-from cofactor.model.facts import html_of
 from cofactor.model.offered import kinds_of, offered_if
+from cofactor.model.shown import html_of
 from cofactor.model.state import check_course, from_plain, is_mapped, member, packed, plain, unpacked
 from cofactor.ratings.blocks import pairs_per_block
 from cofactor.ratings.catalog import Catalog

@@ -19,8 +19,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
 
 from cofactor.files import is_full
 from cofactor.progress import Pass, passing
@@ -165,7 +163,7 @@ class Journal:
     def read(self, number: int) -> dict[str, NDArray[Any]] | None:
         """Return the sum of the answers in a round; None if it was not done."""
         path = self._round(number)
-        return dict(load_file(path)) if path.exists() else None
+        return _read(path) if path.exists() else None
 
     def write(self, number: int, answer: Mapping[str, NDArray[Any]]) -> None:
         """Write the sum of the answers in a round, whole or not at all."""
@@ -388,10 +386,19 @@ def write_state(folder: Path, k: int, state: Mapping[str, NDArray[Any]]) -> None
 
 def read_state(folder: Path, k: int) -> dict[str, NDArray[Any]]:
     """Return the state of part k."""
-    return dict(load_file(folder / f"part-{k}.safetensors"))
+    return _read(folder / f"part-{k}.safetensors")
+
+
+def _read(path: Path) -> dict[str, NDArray[Any]]:
+    from safetensors.numpy import load_file  # of fits that keep what they come to: others do without
+
+    return dict(load_file(path))
 
 
 def _save(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    from safetensors import SafetensorError
+    from safetensors.numpy import save_file
+
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         save_file({name: np.asarray(array, order="C") for name, array in arrays.items()}, partial)

@@ -30,7 +30,7 @@ from cofactor.ratings import (
     ShardedRatings,
     append_files,
     as_ratings,
-    checked_files,
+    shard_folder,
 )
 from cofactor.ratings.stored_users import stored_users_of
 
@@ -266,7 +266,7 @@ def test_a_full_disk_leaves_nothing(copied: Path, monkeypatch: pytest.MonkeyPatc
     model.fit(ShardedRatings.open(copied / "big").on(users="folder", resume=True))
     new = set(copied.rglob("*")) - set(before)
     assert {path.parent.name for path in new} == {"users", model.stored_users_.folder.name}
-    assert checked_files.read_manifest(model.stored_users_.folder / "manifest.json")["model"] == "ALS"
+    assert shard_folder.read_manifest(model.stored_users_.folder / "manifest.json")["model"] == "ALS"
 
 
 def test_what_cannot_stay_in_a_folder_says_so(place: Path) -> None:

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from cofactor.labels.base import FitInput
 from cofactor.labels.embedding.code import Code, CodeModel, centred_codes, label_means, top_eigenvectors
-from cofactor.labels.embedding.plst import LARGEST, right_singular_vectors
+from cofactor.labels.embedding.principal import LARGEST, right_singular_vectors
 from cofactor.labels.regression import FeatureSpace
 
 

@@ -25,8 +25,9 @@ from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.data import check_missing
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.filling import fill_labels, known_penalty
+from cofactor.labels.leave_one_out import ridge_problem
 from cofactor.labels.penalty import AUTO, penalty, ridge_penalty
-from cofactor.labels.regression import FeatureSpace, ridge_problem
+from cofactor.labels.regression import FeatureSpace
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.estimator import learned, param
 from cofactor.model.progress import Monitor

@@ -22,8 +22,8 @@ from cofactor.labels.embedding.code import label_means
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.features import column_means, is_sparse
 from cofactor.labels.held_out import ENOUGH, learn_decision
+from cofactor.labels.leave_one_out import DualRidge, ridge_problem
 from cofactor.labels.penalty import penalty
-from cofactor.labels.regression import DualRidge, ridge_problem
 from cofactor.model.commit import committed, learned_names
 from cofactor.model.convergence import NothingPredictedWarning, callers_level, predicts_none, warn_if_unfinished
 from cofactor.model.estimator import learned, param

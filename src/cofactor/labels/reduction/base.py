@@ -26,7 +26,7 @@ from cofactor.labels.scaling import Scaling
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import Estimator, learned
-from cofactor.model.facts import html_of
+from cofactor.model.shown import html_of
 from cofactor.model.state import check_course, from_plain, member, packed, plain, unpacked
 from cofactor.typing import Features, Labels
 
