@@ -55,7 +55,7 @@ NAMES: dict[str, str] = {
     "solvers": "__import__('cofactor.solvers').solvers",
     "losses": "__import__('cofactor.losses').losses",
     "penalties": "__import__('cofactor.penalties').penalties",
-    "multiplicative": "__import__('cofactor.solvers.descent').solvers.multiplicative",
+    "multiplicative": "__import__('cofactor.solvers.descent').solvers.descent",
     "sgd": "__import__('cofactor.solvers.sgd').solvers.sgd",
     "linear": "__import__('cofactor.solvers.linear').solvers.linear",
     "workers": "__import__('cofactor.solvers.workers').solvers.workers",

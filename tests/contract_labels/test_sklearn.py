@@ -76,7 +76,7 @@ def of_two_classes(model: Any) -> Any:
 
     if parent._probabilities is not LabelModel._probabilities:
 
-        @available_if(lambda model: model._has_probabilities())
+        @available_if(lambda model: model.capabilities.probabilities)
         def predict_proba(self: Any, X: Any) -> Any:
             p = parent.predict_proba.__get__(self)(X)
             return np.column_stack([1 - p[:, 0], p[:, 0]]) if hasattr(self, "values_") else p
@@ -243,7 +243,7 @@ def test_models_are_classifiers_of_many_labels(name: str) -> None:
 
 @every
 def test_probabilities_only_where_they_are_exact(name: str) -> None:
-    has = fresh(name)._has_probabilities()
+    has = fresh(name).capabilities.probabilities
     assert hasattr(fresh(name), "predict_proba") == has
     if not has:
         with pytest.raises(AttributeError, match="predict_proba"):

@@ -37,7 +37,7 @@ TIGHT = {
     **{name: {"tol": 1e-12, "max_iter": 20_000} for name in ("LEML", "LEML of logistic loss")},
     "OMF": {"tol": 1e-13, "max_iter": 20_000},
 }
-ANY = [name for name in CASES if CASES[name].takes_weights == "any"]
+ANY = [name for name in CASES if CASES[name].capabilities.weights == "any"]
 WHOLE = [name for name in CASES if name not in ANY]
 FORMS: dict[str, Any] = {"dense": np.asarray, "sparse": sparse.csr_array}
 
@@ -48,7 +48,7 @@ def tight(name: str) -> Any:
 
 def test_the_ridge_family_takes_any_weights() -> None:
     assert {"PLST", "CPLST", "CSSP", "FAiE", "LEML", "OMF"} <= set(ANY)
-    assert {CASES[name].takes_weights for name in CASES} == {"any", "whole"}
+    assert {CASES[name].capabilities.weights for name in CASES} == {"any", "whole"}
 
 
 @pytest.mark.parametrize(

@@ -181,7 +181,7 @@ def test_names_of_frames_and_files(tables, tmp_path):
 
 
 def test_which_models_take_chunks(tables):
-    able = {name for name, kind in MODELS.items() if kind().takes_chunks}
+    able = {name for name, kind in MODELS.items() if kind().capabilities.chunks}
     assert able == {
         "LabelRidge", "PLST", "LabelPCA", "CPLST", "FeatureLabelCCA", "CSSP", "CompressedSensing", "LEML",
         "BinaryRelevance",

@@ -274,8 +274,6 @@ class Powerset(LabelModel):
     learner_: Any = learned()
     sets_: Any = learned("sets labels")
 
-    _known_estimators = SAVABLE
-
     def _fit(self, data):
         self.sets_, codes = np.unique(data.labels.toarray(), axis=0, return_inverse=True)
         self.learner_, _ = fit_learner(self.estimator, data.features, codes.ravel(), data.weights, seed=0)

@@ -32,7 +32,7 @@ def test_no_placeholder_is_left(name: str) -> None:
 @together("name", [name for name in labels.MODELS if "threshold" in labels.MODELS[name]().get_params()])
 def test_joint_is_told_where_label_sets_are_decoded(name: str) -> None:
     head = next(line for line in (inspect.getdoc(MODELS[name]) or "").splitlines() if line.startswith("threshold : "))
-    assert ('"joint"' in head) == MODELS[name]()._decodes_sets()
+    assert ('"joint"' in head) == MODELS[name]().capabilities.label_sets
 
 
 @together("name", MODELS)

@@ -28,8 +28,8 @@ __all__ = ["LabelChunks", "write_chunks"]
 class LabelChunks:
     r"""A libsvm, extreme-classification or Parquet file as chunks ``(X, Y)``, with one chunk in memory at a time.
 
-    It can be iterated over any number of times; each iteration reads the file again. Label models whose `takes_chunks`
-    is true are fitted to it as it is: ``LabelRidge().fit(LabelChunks(path))``.
+    It can be iterated over any number of times; each iteration reads the file again. Label models whose
+    ``capabilities.chunks`` is true are fitted to it as it is: ``LabelRidge().fit(LabelChunks(path))``.
 
     Parameters
     ----------

@@ -6,14 +6,16 @@ import copy
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from functools import partial
+from inspect import isfunction
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,7 +29,7 @@ from cofactor.checks import (
     check_verbose,
     make_generator,
 )
-from cofactor.errors import Argument, InvalidInputError
+from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.calibration import Calibrated, Calibration, learn_calibrated
 from cofactor.labels.conformal import COVERS, require_set_cuts
@@ -76,6 +78,7 @@ from cofactor.labels.fit_input import (
     check_whole,
     read_chunks,
     refuse_labels_beside,
+    space_for,
     weights_of,
 )
 from cofactor.labels.held_out import (
@@ -93,6 +96,7 @@ from cofactor.labels.scaling import OF_DENSE, Scaling, check_scale, compared_sca
 from cofactor.metrics.labels import micro_f1
 from cofactor.metrics.tables import of_known
 from cofactor.model.commit import committed, learned_names
+from cofactor.model.convergence import callers_level
 from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import Estimator, learned, param
 from cofactor.model.explanations import Explanation
@@ -108,7 +112,7 @@ from cofactor.solvers.result import Callback
 from cofactor.typing import Features, Labels, RandomState
 from cofactor.weights import as_weights, relative_weights
 
-__all__ = ["CheckedFeatures", "FitInput", "LabelModel", "Predictions"]
+__all__ = ["Capabilities", "CheckedFeatures", "FitInput", "LabelModel", "Predictions"]
 
 _SCORES_PER_BLOCK = 1 << 22
 _EXPLAINED_PER_BLOCK = 4096  #: instances, of which there may be a table with all training instances
@@ -121,6 +125,37 @@ class Predictions(NamedTuple):
     scores: NDArray[Any]
     on: NDArray[np.bool_]
     probabilities: NDArray[Any] | None
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a label model can do, with the parameters that it has and after what it learned.
+
+    Attributes
+    ----------
+    weights : {"any", "whole"}
+        Which `sample_weight` a fit takes; "whole" numbers say how often instances are repeated.
+    chunks : bool
+        Whether a fit takes chunks of instances: what it learns are sums over the instances.
+    scales : tuple of str
+        The scales from which dense features choose with ``scale="auto"``; "none" alone is that of all features.
+    probabilities : bool
+        Whether the model has probabilities of its own, which are exact.
+    label_sets : bool
+        Whether it decodes label sets by itself, with ``threshold="joint"``.
+    explanations : bool
+        Whether its scores are sums over features or instances, so that `LabelModel.explain` can show them.
+    shared_space : bool or None
+        Where fits can share one `FeatureSpace`, whether this has an intercept; None where they cannot.
+    """
+
+    weights: str = "whole"
+    chunks: bool = False
+    scales: tuple[str, ...] = OF_DENSE
+    probabilities: bool = False
+    label_sets: bool = False
+    explanations: bool = False
+    shared_space: bool | None = None
 
 
 def _explains(model: LabelModel) -> None:
@@ -169,8 +204,9 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
     calibration_: Calibration | None = learned(saved=False)
     decision_: Decoder = learned(saved=False)
 
-    #: Parameters with which a model is that of its paper, beside those of all models; see `paper`.
-    _paper: ClassVar[Mapping[str, Any]] = {}
+    #: Parameters with which a model is that of its paper, beside those of its base classes; see `paper`. A function
+    #: makes a value of the class and the parameters that the caller gives.
+    _paper: ClassVar[Mapping[str, Any]] = {"scale": "none", "threshold": 0}
 
     #: Whether `fit` takes sparse labels. scikit-learn has no tag for it, so `cofactor.evaluation` asks for this.
     takes_sparse_labels: ClassVar[bool] = True
@@ -216,37 +252,29 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         """
         raise NotImplementedError
 
-    def _can_explain(self) -> bool:
-        """Whether scores are such sums; this may depend on parameters and on what was fitted."""
-        return type(self)._score_parts is not LabelModel._score_parts
-
     def _check_explains(self) -> None:
         """Refuse a model that cannot explain, and name those that can."""
-        if self._can_explain():
+        if self.capabilities.explanations:
             return
-        cannot = LabelModel._score_parts
-        able = [kind for kind in self._kinds() if kind._score_parts is not cannot and not isinstance(self, kind)]
+        able = [kind for kind in self._kinds() if kind().capabilities.explanations and not isinstance(self, kind)]
         raise InvalidInputError(
             f"the scores of this {type(self).__name__} are no sum over features or instances, and cannot be explained",
             advice=f"those of {', '.join(kind.__name__ for kind in able)} can",
         )
 
-    def _has_probabilities(self) -> bool:
-        """Whether the model has probabilities; this may depend on its parameters."""
-        return type(self)._probabilities is not LabelModel._probabilities
-
-    def _decodes_sets(self) -> bool:
-        """Whether the model can decode label sets by itself; this may depend on its parameters."""
-        return type(self)._label_sets is not LabelModel._label_sets
+    def _capabilities(self) -> Capabilities:
+        """Return what the model can do; by default what it has methods for."""
+        kind = type(self)
+        return Capabilities(
+            probabilities=kind._probabilities is not LabelModel._probabilities,
+            label_sets=kind._label_sets is not LabelModel._label_sets,
+            explanations=kind._score_parts is not LabelModel._score_parts,
+        )
 
     @staticmethod
     def _kinds() -> list[type[LabelModel]]:
         """Return all models, for errors which name those that can do what this one cannot."""
         return kinds_of(LabelModel)
-
-    def _warn_of_limits(self, data: FitInput) -> None:
-        """Warn of parameters that mean less than they say, since the data are few; by default of none."""
-        return
 
     def _resolved_params(self) -> dict[str, Any]:
         """Return parameters with the values that the fit chose for them, with which a part of the data is fitted."""
@@ -295,26 +323,12 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             done += len(block)
         return table
 
-    @property
-    def _auto_scales(self) -> tuple[str, ...]:
-        """The scales from which dense features choose with ``scale="auto"``; "none" alone is that of all features."""
-        return OF_DENSE
-
-    @property
-    def takes_chunks(self) -> bool:
-        """Whether `fit` takes chunks of instances, see its X: what it learns are sums over the instances."""
-        return False
-
-    @property
-    def takes_weights(self) -> str:
-        """Which `sample_weight` the model takes: "any", or "whole" numbers, which say how often to repeat instances."""
-        return "whole"
-
     def _check_together(self) -> None:
-        if not self._decodes_sets() and isinstance(self.threshold, str) and self.threshold == JOINT:
-            able = [kind.__name__ for kind in self._kinds() if kind()._decodes_sets()]
+        joint = self.capabilities.label_sets
+        if not joint and isinstance(self.threshold, str) and self.threshold == JOINT:
+            able = [kind.__name__ for kind in self._kinds() if kind().capabilities.label_sets]
             raise no_joint(type(self).__name__, dict(zip(able, able, strict=True)))
-        check_threshold(self.threshold, joint=self._decodes_sets())
+        check_threshold(self.threshold, joint=joint)
 
     @classmethod
     def paper(cls, *args: Any, **params: Any) -> Self:
@@ -336,10 +350,19 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         >>> PLST.paper(alpha=2.0).threshold
         0
         """
-        common = {name: value for name, value in (("scale", "none"), ("threshold", 0)) if name in cls._params}
-        return cls(**{**common, **cls._paper, **dict(zip(cls._params, args, strict=False)), **params})
+        given = {**dict(zip(cls._params, args, strict=False)), **params}
+        printed: dict[str, Any] = {}
+        for kind in reversed(cls.__mro__):
+            printed |= vars(kind).get("_paper", {})
+        made = {name: value(cls, given) if isfunction(value) else copy.copy(value) for name, value in printed.items()}
+        return cls(**{name: value for name, value in made.items() if name in cls._params} | given)
 
     # ---------------------------------------------------------------- the contract
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model can do, with its parameters and after what it learned."""
+        return self._capabilities()
 
     def fit(
         self,
@@ -358,12 +381,12 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         X : array-like, sparse matrix or array, frame, or FeatureSpace, of shape (n, D)
             Features; a `cofactor.labels.FeatureSpace` lets several fits share one decomposition of the features. Or a
             `cofactor.datasets.LabelDataset` without `y`: then the model keeps its recipe of columns too, and predicts
-            from frames with the columns of the table it was read from. Or chunks, if `takes_chunks`, without `y`: a
+            from frames with the columns of the table it was read from. Or chunks without `y`, see `capabilities`: a
             `cofactor.datasets.LabelChunks`, or any iterable of pairs (X, y) that can be read again and again.
         {labels}
             Predictions have the same form.
         {sample_weight}
-            Some models take whole numbers only, see `takes_weights`.
+            Some models take whole numbers only, see `capabilities`.
         {label_names}
         {mask}
         {recorded}
@@ -519,7 +542,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
 
     def _offers_probabilities(self) -> bool:
         """Whether the model has `predict_proba`; if not, an AttributeError says how it gets it."""
-        if getattr(self, "calibration_", None) is not None or self._has_probabilities():
+        if getattr(self, "calibration_", None) is not None or self.capabilities.probabilities:
             return True
         if not hasattr(self, "decision_") and isinstance(self.threshold, str) and self.threshold != JOINT:
             return True  # a fit will learn a calibration
@@ -727,7 +750,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         Instances of weight 0, or without any known label, are left out. With `reset`, no label counts as constant
         afterwards, and the cut is 0 if `threshold` is a rule that is still to be learned: the state in which
         `partial_fit` starts; features are not scaled yet. `weights` says which weights are taken, "any" or "whole"; by
-        default the `takes_weights` of the model.
+        default the `capabilities` of the model.
         """
         X, y, label_names, sample_weight, mask = unpack_dataset(X, y, label_names, sample_weight, mask)
         features: Any
@@ -760,7 +783,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             known = known_in_order(known, given, self.label_names_)
         space = X if isinstance(X, FeatureSpace) else None
         weight = weights_of(sample_weight, labels.shape[0], space)
-        if (weights or self.takes_weights) == "whole":
+        if (weights or self.capabilities.weights) == "whole":
             check_whole(weight, type(self).__name__)
         ids = getattr(X, "ids", None) if is_dataset(X) else None
         called = getattr(self, "feature_names_in_", None)
@@ -769,14 +792,22 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         watched = monitor or Monitor(None, False)
         data = FitInput(features, labels, weight, watched, space, known=known, ids=ids, feature_names=called)
         data = data.without_zero_weights().drop_unlabelled()
-        self._warn_of_limits(data)
+        if "n_neighbors" in self._params:
+            self._warn_of_neighbours(data.n_instances)
         return data
+
+    def _warn_of_neighbours(self, n: int) -> None:
+        """Warn of more neighbours than an instance has among n; of other sizes, no answer depends on more."""
+        k = self.n_neighbors
+        if isinstance(k, int | np.integer) and k > n - 1 and k != self._params["n_neighbors"].default:
+            told = f" is more than the {n - 1} other training instances: all of them are neighbours"
+            warnings.warn(InputWarning((Argument("n_neighbors", k), told)), stacklevel=callers_level())
 
     def _check_takes_chunks(self, mask: Any) -> None:
         """Refuse chunks if the model learns from all instances at once, or has settings that want these."""
-        if not self.takes_chunks:
+        if not self.capabilities.chunks:
             name = type(self).__name__
-            able = sorted(kind.__name__ for kind in self._kinds() if kind().takes_chunks)
+            able = sorted(kind.__name__ for kind in self._kinds() if kind().capabilities.chunks)
             of = " with these settings" if name in able else ""
             raise InvalidInputError(
                 f"{name}{of} learns from all instances at once, not from chunks",
@@ -823,10 +854,10 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         weights = relative_weights(data.weights)
         if stream:
             self.scaling_ = stream_scaling(self.scale, data.features, data.weights)
-        elif self.scale != AUTO or self._auto_scales == ("none",):
+        elif self.scale != AUTO or self.capabilities.scales == ("none",):
             self.scaling_ = learn_scaling("none" if self.scale == AUTO else self.scale, data.features, weights)
         else:
-            labels, of_dense = data.expected_labels(), self._auto_scales
+            labels, of_dense = data.expected_labels(), self.capabilities.scales
             self.scaling_, best = compared_scalings(data.features, labels, weights, of_dense=of_dense)
             return data.scaled(self.scaling_, best)
         return data.scaled(self.scaling_)
@@ -844,7 +875,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         data = data if varying.all() else data.of_labels(np.flatnonzero(varying))
         if not varying.any():
             return data
-        learned = data.repeated() if data.weights is not None and self.takes_weights == "whole" else data
+        learned = data.repeated() if data.weights is not None and self.capabilities.weights == "whole" else data
         refuse_too_large(self, self._fit_bytes(learned), learned.features.size, learned.sizes)
         with blas_limit(*learned.features.shape):
             self._fit(learned)
@@ -950,14 +981,14 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             model.calibration_, model.decision_, model.decide_for = cut.calibration, cut.decoder, cut.decoder.rule
         return model
 
-    def _feature_space(self, varied: Collection[str]) -> Callable[[Any, Any], FeatureSpace] | None:
+    def feature_space_for(self, varied: Collection[str]) -> Callable[[Any, Any], FeatureSpace] | None:
         """Return ``prepare(X, y)``, once for fits that differ in these parameters alone; None if nothing can."""
-        return None
+        intercept = self.capabilities.shared_space
+        if intercept is None or any(name.endswith(("fit_intercept", "scale", "estimator")) for name in varied):
+            return None
+        return partial(space_for, scale=self.scale, fit_intercept=intercept)
 
     # ---------------------------------------------------------------- saving
-
-    #: Other estimators that parameters of this model may hold, by class name.
-    _known_estimators: ClassVar[Mapping[str, type[BaseEstimator]]] = {}
 
     def _summary(self) -> dict[str, Any]:
         """Return what the file says of the model to those who do not load it."""
@@ -1008,7 +1039,11 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         `models` holds the classes of models that may be part of this one, by name; learners may be part of it too.
         """
         known = models or {}
-        estimators, parts = {**known, **cls._known_estimators}, {**known, **LEARNERS}
+        estimators, parts = dict(known), {**known, **LEARNERS}
+        if "estimator" in cls._params:
+            from cofactor.labels.learners import SAVABLE  # loads scikit-learn's estimators
+
+            estimators |= SAVABLE
         model = cls(**{k: from_plain(v, estimators) for k, v in member(header, "params", dict).items()})
         model._check_params()
         model.n_features_in_ = member(header, "n_features", int)

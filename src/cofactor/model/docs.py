@@ -241,7 +241,7 @@ PARAMETERS: Mapping[str, str] = {
             there. By default all weigh 1. Where a fit chooses by what it predicts of instances that are left out, an
             instance goes with its whole weight, but of two copies one. Penalties and decisions that the fit chooses by
             itself follow the scale of weights, so that only their ratios count, except in models that take whole
-            numbers and repeat instances (see `takes_weights`); the weight of a penalty that you give stands beside them
+            numbers and repeat instances (see `capabilities`); the weight of a penalty that you give stands beside them
             as they are.""",
     "mask": """\
         mask : array-like, sparse matrix or array, or frame, of shape (n, L), optional

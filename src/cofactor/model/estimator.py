@@ -47,7 +47,7 @@ class Param:
         Called with its name and a value.
     kw_only : bool
         Whether it is given by name alone.
-    grid : sequence
+    grid : sequence or callable
         Values that a search tries.
     annotation : object
         Its type, as the class writes it.
@@ -56,7 +56,7 @@ class Param:
     default: Any
     check: Check | None
     kw_only: bool
-    grid: Sequence[Any] = ()
+    grid: Sequence[Any] | Callable[[Any], Sequence[Any]] = ()
     annotation: Any = Any
 
 
@@ -136,7 +136,11 @@ def _length(axis: str, lengths: dict[str, int], found: int) -> int:
 
 
 def param(
-    check: Check | None = None, *, default: Any = _NOTHING, kw_only: bool = True, grid: Sequence[Any] = ()
+    check: Check | None = None,
+    *,
+    default: Any = _NOTHING,
+    kw_only: bool = True,
+    grid: Sequence[Any] | Callable[[Any], Sequence[Any]] = (),
 ) -> Any:
     """Declare a parameter in the body of an `Estimator`.
 
@@ -149,8 +153,9 @@ def param(
         Its value where none is given; by default it must be given.
     kw_only : bool, default=True
         Whether it is given by name alone; the others come first, those of base classes before a class's own.
-    grid : sequence, optional
-        Values that a search tries, see `default_grid`; by default those of the same parameter of a base class.
+    grid : sequence or callable, optional
+        Values that a search tries, or what gives them for an estimator, see `default_grid`; by default those of the
+        same parameter of a base class.
 
     Examples
     --------
@@ -271,7 +276,9 @@ class Estimator(BaseEstimator):
         >>> MMMF().default_grid()
         {}
         """
-        return {name: list(field.grid) for name, field in self._params.items() if field.grid}
+        values = {name: field.grid for name, field in self._params.items()}
+        found = {name: list(grid(self) if callable(grid) else grid) for name, grid in values.items()}
+        return {name: grid for name, grid in found.items() if grid}
 
     @classmethod
     def _get_param_names(cls) -> list[str]:

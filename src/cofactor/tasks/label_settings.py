@@ -7,6 +7,7 @@ from typing import Any
 from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.labels import MODELS, LabelClustering, LabelModel
 from cofactor.labels.decoding import AIMS, AUTO, JOINT, check_decision, no_joint
+from cofactor.labels.learners import SAVABLE
 from cofactor.tasks.models import short_names
 from cofactor.tasks.plain import Settings
 
@@ -48,11 +49,13 @@ def decisions_of(model: LabelModel, settings: Settings) -> tuple[dict[str, Any],
     found = {"threshold": AUTO, "decide_for": AIMS[0]}
     found |= {name: settings.options[name] for name in found if name in settings.options}
     check_decision(**found)
-    if found["threshold"] != JOINT or model._decodes_sets():
+    if found["threshold"] != JOINT or model.capabilities.label_sets:
         return found, ()
     name = type(model).__name__
     if not settings.lenient:
-        raise no_joint(name, {k.__name__: short for short, k in short_names(MODELS).items() if k()._decodes_sets()})
+        raise no_joint(
+            name, {k.__name__: short for short, k in short_names(MODELS).items() if k().capabilities.label_sets}
+        )
     asked, taken = Argument("threshold", JOINT), Argument("threshold", AUTO)
     return found | {"threshold": AUTO}, ((asked, f" does not concern {name}, which decides as with ", taken),)
 
@@ -67,7 +70,7 @@ def known_estimator(model: LabelModel, name: str) -> Any:
     name : str
         What a user wrote.
     """
-    known = MODELS if isinstance(model, LabelClustering) else model._known_estimators
+    known = MODELS if isinstance(model, LabelClustering) else SAVABLE
     if name not in known:
         raise InvalidInputError(f"expected one of {', '.join(known)}", argument="estimator", found=name)
     return known[name]()

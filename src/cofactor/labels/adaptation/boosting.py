@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -14,7 +15,7 @@ from cofactor.checks import check_flag, make_generator, one_of, whole
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.boosting import ROUNDING, best_cuts, side_sums
 from cofactor.kernels.threads import parallel_for
-from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.explaining import ScorePart, ScoreParts
 from cofactor.labels.features import is_sparse
 from cofactor.labels.held_out import ENOUGH, PARTS
@@ -152,9 +153,8 @@ class StumpBoosting(LabelModel):
     def _loss(self, scores: NDArray[np.float64], Y: NDArray[np.bool_]) -> float:
         """Return how bad scores of new instances are."""
 
-    @property
-    def _auto_scales(self) -> tuple[str, ...]:
-        return ("none",)  # cuts move with the scale of a feature
+    def _capabilities(self) -> Capabilities:
+        return replace(super()._capabilities(), scales=("none",))  # cuts move with the scale of a feature
 
     def _fit_bytes(self, data: FitInput) -> int:
         n, L = data.labels.shape

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,19 +89,10 @@ class BRkNN(NeighbourModel):
 
     prior_: NDArray[np.float64] = learned("labels")
 
-    _paper: ClassVar[Mapping[str, Any]] = {"n_neighbors": 10}
-
-    @classmethod
-    def paper(cls, *args: Any, **params: Any) -> Self:
-        """Return the model with 10 neighbours, features as they are, and label sets as the extension makes them.
-
-        Parameters
-        ----------
-        *args, **params
-            Other parameters, or other values, as the constructor takes them.
-        """
-        decided = {} if params.get("extension") is None else {"threshold": JOINT}
-        return super().paper(*args, **decided | params)
+    _paper: ClassVar[Mapping[str, Any]] = {
+        "n_neighbors": 10,
+        "threshold": lambda _, given: 0 if given.get("extension") is None else JOINT,
+    }
 
     def _check_together(self) -> None:
         super()._check_together()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +14,10 @@ from sklearn.linear_model import LogisticRegression
 
 from cofactor.checks import check_flag, check_jobs, make_generator, number
 from cofactor.labels.adaptation.neighbour_model import NeighbourModel
-from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.explaining import LinearPart, ScorePart, ScoreParts, VotePart
 from cofactor.labels.features import is_sparse
 from cofactor.labels.learners import (
-    SAVABLE,
     LabelLearners,
     LinearLabelLearners,
     check_estimator,
@@ -103,25 +103,17 @@ class IBLR(NeighbourModel):
     learners_: LabelLearners = learned()
     cost_: float | None = learned(check=number(low=0, inclusive=False), optional=True)
 
-    _paper: ClassVar[Mapping[str, Any]] = {"n_neighbors": 10}
-    _known_estimators: ClassVar[Mapping[str, type[BaseEstimator]]] = SAVABLE
+    _paper: ClassVar[Mapping[str, Any]] = {
+        "n_neighbors": 10,
+        "estimator": LogisticRegression(C=1e4, max_iter=1000),  # nearly no penalty
+    }
 
-    @classmethod
-    def paper(cls, *args: Any, **params: Any) -> Self:
-        """Return the model with 10 neighbours, nearly no penalty, features as they are, and scores cut at 0.
-
-        Parameters
-        ----------
-        *args, **params
-            Other parameters, or other values, as the constructor takes them.
-        """
-        return super().paper(*args, **{"estimator": LogisticRegression(C=1e4, max_iter=1000)} | params)
-
-    def _has_probabilities(self) -> bool:
-        learners = getattr(self, "learners_", None)
+    def _capabilities(self) -> Capabilities:
+        given, learners, own = self.estimator, getattr(self, "learners_", None), super()._capabilities()
         if learners is None:
-            return self.estimator is None or hasattr(self.estimator, "predict_proba")
-        return bool(learners.has_probabilities)
+            return replace(own, probabilities=given is None or hasattr(given, "predict_proba"))
+        linear = isinstance(learners, LinearLabelLearners) and learners.binarize is None
+        return replace(own, probabilities=bool(learners.has_probabilities), explanations=linear)
 
     def _fit_bytes(self, data: FitInput) -> int:
         n, L = data.labels.shape
@@ -173,10 +165,6 @@ class IBLR(NeighbourModel):
 
     def _probabilities(self, X: CheckedFeatures) -> NDArray[Any]:
         return self.learners_.probabilities(self._columns(self._counts(X), X))
-
-    def _can_explain(self) -> bool:
-        learners = getattr(self, "learners_", None)
-        return learners is None or (isinstance(learners, LinearLabelLearners) and learners.binarize is None)
 
     def _score_parts(self, X: CheckedFeatures) -> ScoreParts:
         learners = self.learners_

@@ -74,16 +74,12 @@ class KNNVote(NeighbourModel):
            [0, 1]])
     """
 
-    n_neighbors: int | str = param(_check_odd, default="auto")
+    n_neighbors: int | str = param(_check_odd, default="auto", grid=[1, 3, 5, 9, 15, 25])
 
     prior_: NDArray[np.float64] = learned("labels")
 
     _paper: ClassVar[Mapping[str, Any]] = {"scale": "rows"}
     _sizes: ClassVar[tuple[int, ...]] = (1, 3, 5, 9, 15, 25, 51)
-
-    def default_grid(self) -> dict[str, list[Any]]:
-        """See `Estimator.default_grid`."""
-        return {"n_neighbors": list(self._sizes[:-1])}
 
     def _learn(self, counts: Callable[[], sparse.csr_array], data: FitInput) -> None:
         self.prior_ = priors(data)

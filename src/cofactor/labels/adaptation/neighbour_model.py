@@ -13,7 +13,7 @@ from scipy import sparse
 
 from cofactor.checks import make_generator, whole
 from cofactor.errors import InvalidInputError
-from cofactor.labels.adaptation.neighbours import nearest_rows, warn_of_neighbours
+from cofactor.labels.adaptation.neighbours import nearest_rows
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.explaining import ScoreParts, VotePart
 from cofactor.labels.features import is_sparse, squared_lengths
@@ -135,9 +135,6 @@ class NeighbourModel(LabelModel):
     @abstractmethod
     def _of_counts(self, counts: sparse.csr_array, X: CheckedFeatures) -> NDArray[Any]:
         """Return scores of instances with features X from how many of their neighbours have each label."""
-
-    def _warn_of_limits(self, data: FitInput) -> None:
-        warn_of_neighbours(self, data.n_instances)
 
     def _with_scaling(self, data: FitInput, *, stream: bool = False) -> FitInput:
         if self.scale != AUTO or data.space is not None or data.n_instances < 3:

@@ -1,20 +1,17 @@
 """Nearest neighbours of instances, dense or sparse, block by block."""
 
-import inspect
-import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.errors import Argument, InputWarning, InvalidInputError
+from cofactor.errors import InvalidInputError
 from cofactor.kernels.nearest import nearest, sparse_products
 from cofactor.kernels.threads import parallel_for
 from cofactor.labels.features import is_sparse
-from cofactor.model.convergence import callers_level
 
-__all__ = ["nearest_rows", "warn_of_neighbours"]
+__all__ = ["nearest_rows"]
 
 _PRODUCTS_PER_BLOCK = 1 << 21  #: inner products in memory at the same time: 16 MB
 _ROWS_PER_TASK = 16
@@ -80,15 +77,6 @@ def nearest_rows(
         write_products(block, here)
         _select(here, squares, skip[block], found[block])
     return found
-
-
-def warn_of_neighbours(model: Any, n: int) -> None:
-    """Warn of more neighbours than an instance has among n; other sizes are limits, and no answer depends on more."""
-    k = model.n_neighbors
-    default = inspect.signature(type(model)).parameters["n_neighbors"].default
-    if isinstance(k, int | np.integer) and k > n - 1 and k != default:
-        told = f" is more than the {n - 1} other training instances: all of them are neighbours"
-        warnings.warn(InputWarning((Argument("n_neighbors", k), told)), stacklevel=callers_level())
 
 
 def _select(products: NDArray[Any], squares: NDArray[Any], skip: NDArray[Any], found: NDArray[Any]) -> None:

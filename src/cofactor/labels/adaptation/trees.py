@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from cofactor.checks import (
     size,
     whole,
 )
-from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.features import is_sparse
 from cofactor.labels.held_out import PARTS
 from cofactor.labels.learners import (
@@ -54,9 +55,8 @@ class TreeModel(LabelModel):
 
     learners_: TreeLabelLearners = learned()
 
-    @property
-    def _auto_scales(self) -> tuple[str, ...]:
-        return ("none",)  # splits move with the scale of a feature
+    def _capabilities(self) -> Capabilities:
+        return replace(super()._capabilities(), scales=("none",))  # splits move with the scale of a feature
 
     def _fit_bytes(self, data: FitInput) -> int:
         X: Any = data.features

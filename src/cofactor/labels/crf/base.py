@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor.checks import number, whole
 from cofactor.correlation import maximum_spanning_tree
 from cofactor.errors import InvalidInputError
-from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.crf.fields import Field, TreeField, Weights
 from cofactor.labels.features import column_means
 from cofactor.labels.penalty import penalty, ridge_penalty
@@ -85,10 +86,8 @@ class CRF(LabelModel):
     def _check_field(self) -> None:
         """Refuse attributes of a file of which no field can be made."""
 
-    @property
-    def takes_weights(self) -> str:
-        """Which weights the model takes: "any", since the losses of an instance are multiplied by its weight."""
-        return "any"
+    def _capabilities(self) -> Capabilities:
+        return replace(super()._capabilities(), weights="any")
 
     def _fit(self, data: FitInput) -> None:
         self.alpha_ = chosen_alpha(self.alpha, data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy import sparse
 
 from cofactor.checks import check_number, make_generator, one_of, whole
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.labels.base import FitInput
+from cofactor.labels.base import Capabilities, FitInput
 from cofactor.labels.crf.base import CRF
 from cofactor.labels.crf.fields import Field, SetField
 from cofactor.labels.crf.gibbs import BATCH, NONE, PERCEPTRON, STOPPINGS, UPDATES, GibbsField
@@ -163,14 +164,11 @@ class CML(CRF):
 
     _with_features: ClassVar[bool] = False  # whether a pair has a weight for each feature, beside a constant one
 
-    @property
-    def takes_weights(self) -> str:
-        """Which weights the model takes: "any", since they multiply losses, but "whole" numbers with Gibbs sampling."""
-        return "whole" if self.inference == GIBBS else "any"
-
-    def _has_probabilities(self) -> bool:
-        """Whether the marginals are those of the most likely weights; a perceptron does not look for these."""
-        return not (self.inference == GIBBS and self.update == PERCEPTRON)
+    def _capabilities(self) -> Capabilities:
+        if self.inference != GIBBS:
+            return super()._capabilities()
+        # A perceptron does not look for the most likely weights, whose marginals are probabilities.
+        return replace(super()._capabilities(), weights="whole", probabilities=self.update != PERCEPTRON)
 
     def _check_together(self) -> None:
         super()._check_together()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor.checks import check_jobs, make_generator, number, whole
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import thread_limit
-from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.crf.base import LEAST, chosen_alpha, strongest_edges, table_of_all
 from cofactor.labels.crf.chain import ChainCRF
 from cofactor.labels.crf.structure import distinct, drawn_chain, undirected
@@ -93,10 +94,8 @@ class ChainCRFEnsemble(LabelModel):
 
     _paper: ClassVar[Mapping[str, Any]] = {"alpha": 1.0, "n_estimators": 1001}
 
-    @property
-    def takes_weights(self) -> str:
-        """Which weights the model takes: "any", since the losses of an instance are multiplied by its weight."""
-        return "any"
+    def _capabilities(self) -> Capabilities:
+        return replace(super()._capabilities(), weights="any")
 
     def _fit_bytes(self, data: FitInput) -> int:
         return ChainCRF()._fit_bytes(data) + 8 * self.n_estimators * (data.features.shape[1] + 4) * data.labels.shape[1]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -21,12 +21,11 @@ from cofactor.checks import (
     size,
     whole,
 )
-from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.data import check_missing
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.features import scaled_rows
 from cofactor.labels.filling import fill_labels
-from cofactor.labels.fit_input import space_for
 from cofactor.labels.held_out import sampled
 from cofactor.labels.penalty import AUTO, exact_penalty, penalty, ridge_penalty
 from cofactor.labels.regression import FeatureSpace, linear
@@ -88,11 +87,6 @@ class CodeModel(LabelModel):
 
     _paper: ClassVar[Mapping[str, Any]] = {"n_components": 0.5, "alpha": 1.0}
 
-    def _feature_space(self, varied: Collection[str]) -> Callable[[Any, Any], FeatureSpace] | None:
-        if any("fit_intercept" in name or name.endswith("scale") for name in varied):
-            return None
-        return partial(space_for, scale=self.scale, fit_intercept=bool(self.fit_intercept))
-
     @abstractmethod
     def _encode(self, Y: sparse.csr_array, d: int, space: FeatureSpace) -> Code:
         """Return codes of at most d components, and how to decode them to scores with the plain cut 0.
@@ -100,15 +94,9 @@ class CodeModel(LabelModel):
         `space` holds the weights of the instances, if there are any.
         """
 
-    @property
-    def takes_chunks(self) -> bool:
-        """Whether `fit` takes chunks of instances: yes, where codes follow from labels; see `LabelModel.fit`."""
-        return True
-
-    @property
-    def takes_weights(self) -> str:
-        """Which weights the model takes: "any", since sums of squared errors are weighted."""
-        return "any"
+    def _capabilities(self) -> Capabilities:
+        space = bool(self.fit_intercept)
+        return replace(super()._capabilities(), weights="any", chunks=True, shared_space=space)
 
     def _fit(self, data: FitInput) -> None:
         n_labels = data.labels.shape[1]

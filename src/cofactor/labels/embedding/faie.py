@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.checks import number
-from cofactor.labels.base import FitInput
+from cofactor.labels.base import Capabilities, FitInput
 from cofactor.labels.embedding.code import Code, CodeModel, check_coding, coded, n_wanted, top_eigenvectors
 from cofactor.labels.penalty import AUTO, penalty
 from cofactor.labels.regression import FeatureSpace
@@ -84,7 +85,7 @@ class FAiE(CodeModel):
 
     beta_: float = learned(check=number(low=0))
 
-    _paper: ClassVar[Mapping[str, Any]] = {**CodeModel._paper, "beta": 1.0}
+    _paper: ClassVar[Mapping[str, Any]] = {"beta": 1.0}
 
     def _fit_bytes(self, data: FitInput) -> int:
         n, L = data.labels.shape
@@ -96,10 +97,8 @@ class FAiE(CodeModel):
     def _resolved_params(self) -> dict[str, Any]:
         return {**super()._resolved_params(), "beta": self.beta_}
 
-    @property
-    def takes_chunks(self) -> bool:
-        """Whether `fit` takes chunks of instances: no, since codes are eigenvectors with a number for each instance."""
-        return False
+    def _capabilities(self) -> Capabilities:
+        return replace(super()._capabilities(), chunks=False)  # codes are eigenvectors with a number for each instance
 
     def _encode(self, Y: sparse.csr_array, d: int, space: FeatureSpace) -> Code:
         heavy = 1.0 if space.weights is None else float(space.weights.mean())

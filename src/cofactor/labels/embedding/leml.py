@@ -20,7 +20,7 @@ from cofactor.checks import (
     whole,
 )
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.data import check_missing
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.explaining import LinearPart, ScoreParts
@@ -172,15 +172,9 @@ class LEML(LabelModel):
                 advice="take 'lbfgs' or 'auto'",
             )
 
-    @property
-    def takes_chunks(self) -> bool:
-        """Whether `fit` takes chunks of instances, see `LabelModel.fit`: with the squared loss, where it alternates."""
-        return self.loss == "squared" and self.solver != "lbfgs"
-
-    @property
-    def takes_weights(self) -> str:
-        """Which weights the model takes: "any", since the losses of an instance are multiplied by its weight."""
-        return "any"
+    def _capabilities(self) -> Capabilities:
+        alternates = self.loss == "squared" and self.solver != "lbfgs"
+        return replace(super()._capabilities(), weights="any", chunks=alternates)
 
     def _fit_bytes(self, data: FitInput) -> int:
         r, L = min(data.features.shape), data.labels.shape[1]

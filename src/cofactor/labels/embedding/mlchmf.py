@@ -24,7 +24,7 @@ from cofactor.checks import (
 )
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
-from cofactor.labels.adaptation.neighbours import nearest_rows, warn_of_neighbours
+from cofactor.labels.adaptation.neighbours import nearest_rows
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.embedding import tree
 from cofactor.labels.explaining import ScoreParts, VotePart
@@ -201,9 +201,6 @@ class MLCHMF(LabelModel):
     n_iter_: int = learned()
 
     _paper: ClassVar[Mapping[str, Any]] = {"alpha": 3.0, "voting": "sign"}
-
-    def _warn_of_limits(self, data: FitInput) -> None:
-        warn_of_neighbours(self, data.n_instances)
 
     # ---------------------------------------------------------------- learning
 

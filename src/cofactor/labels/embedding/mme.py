@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.model_selection import train_test_split
 
 from cofactor.checks import one_of
 from cofactor.errors import InvalidInputError
-from cofactor.labels.base import CheckedFeatures, FitInput
+from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput
 from cofactor.labels.calibration import usable_scores
 from cofactor.labels.embedding.leml import LEML, unit_of
 from cofactor.labels.features import is_sparse
@@ -115,7 +116,7 @@ class MME(LEML):
     cost_: str = learned(check=one_of(COSTS))
     sets_: sparse.csr_array = learned("sets labels", dtype=None, optional=True)
 
-    _paper: ClassVar[Mapping[str, Any]] = {"alpha": 1.0}
+    _paper: ClassVar[Mapping[str, Any]] = {"n_components": 50, "alpha": 1.0}
     loss = "smooth-hinge"
     solver = "lbfgs"
     fit_intercept = True
@@ -188,8 +189,9 @@ class MME(LEML):
             return scores
         return set_margins(np.asarray(scores @ self.sets_.T), self.sets_.toarray() > 0)
 
-    def _can_explain(self) -> bool:
-        return self.form != "pairs" and super()._can_explain()
+    def _capabilities(self) -> Capabilities:
+        own = super()._capabilities()
+        return replace(own, explanations=own.explanations and self.form != "pairs")
 
     def _resolved_params(self) -> dict[str, Any]:
         return {**super()._resolved_params(), "cost": self.cost_}

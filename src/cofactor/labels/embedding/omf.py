@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor.checks import check_flag, check_number, make_generator, number, one_of, whole
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import blas_limit
-from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.decoding import check_decision
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.explaining import LinearPart, ScoreParts
@@ -325,10 +326,8 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         check_is_fitted(self, "P_")
         return self._codes(self._features(X))
 
-    @property
-    def takes_weights(self) -> str:
-        """Which weights the model takes: "any" with exact minimisation, "whole" numbers with stochastic gradients."""
-        return "any" if self.solver == "als" else "whole"
+    def _capabilities(self) -> Capabilities:
+        return replace(super()._capabilities(), weights="any" if self.solver == "als" else "whole")
 
     def _fit(self, data: FitInput) -> None:
         # The weighted objective is the one without weights for rows √w (x, y), which have the codes √w h.

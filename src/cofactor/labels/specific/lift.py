@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, NamedTuple, Self, cast
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +16,9 @@ from sklearn.svm import LinearSVC
 from cofactor.checks import check_jobs, make_generator, number
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
-from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.clusters import k_means, squared_distances
 from cofactor.labels.learners import (
-    SAVABLE,
     Learner,
     LinearLearner,
     Task,
@@ -136,25 +136,13 @@ class LIFT(LabelModel):
     distance_means_: NDArray[np.float64] = learned("centres")
     learners_: list[Learner] = learned()
 
-    _known_estimators: ClassVar[Mapping[str, type[BaseEstimator]]] = SAVABLE
+    _paper: ClassVar[Mapping[str, Any]] = {"estimator": LinearSVC(loss="hinge", max_iter=10_000)}
 
-    @classmethod
-    def paper(cls, *args: Any, **params: Any) -> Self:
-        """Return the model with linear support vector machines of C = 1, features as they are, and scores cut at 0.
-
-        Parameters
-        ----------
-        *args, **params
-            Other parameters, or other values, as the constructor takes them.
-        """
-        given = {} if len(args) > 1 else {"estimator": LinearSVC(loss="hinge", max_iter=10_000)}
-        return super().paper(*args, **given | params)
-
-    def _has_probabilities(self) -> bool:
+    def _capabilities(self) -> Capabilities:
         learners = getattr(self, "learners_", None)
-        if learners is None:
-            return hasattr(self.estimator, "predict_proba")
-        return all(learner.has_probabilities for learner in learners)
+        known = hasattr(self.estimator, "predict_proba") if learners is None else None
+        own = all(learner.has_probabilities for learner in learners or ()) if known is None else known
+        return replace(super()._capabilities(), probabilities=own)
 
     def _fit_bytes(self, data: FitInput) -> int:
         count = np.bincount(data.labels.indices, minlength=data.labels.shape[1])

@@ -122,7 +122,7 @@ class LLSFDL(LLSF):
     label_certificate_: float = learned()
     n_label_iter_: int = learned()
 
-    _paper: ClassVar[Mapping[str, Any]] = {**LLSF._paper, "gamma": 0.1, "other_labels": TRUE}
+    _paper: ClassVar[Mapping[str, Any]] = {"gamma": 0.1, "other_labels": TRUE}
     correlation = PSD
 
     def _fit_bytes(self, data: FitInput) -> int:

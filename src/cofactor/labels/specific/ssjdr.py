@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,8 +11,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.checks import number, whole
-from cofactor.labels.adaptation.neighbours import nearest_rows, warn_of_neighbours
-from cofactor.labels.base import CheckedFeatures, FitInput
+from cofactor.labels.adaptation.neighbours import nearest_rows
+from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput
 from cofactor.labels.embedding.leml import LEML
 from cofactor.labels.penalty import AUTO, penalty
 from cofactor.model.estimator import learned, param
@@ -106,18 +107,13 @@ class SSJDR(LEML):
     gamma_: float = learned(check=number(low=0))
     alpha_u_: float = learned(check=number(low=0))
 
-    _paper: ClassVar[Mapping[str, Any]] = {"alpha": 1.0, "gamma": 1.0, "alpha_u": 0.002}
+    _paper: ClassVar[Mapping[str, Any]] = {"n_components": 100, "gamma": 1.0, "alpha_u": 0.002}
     loss = "smooth-hinge"
     solver = "lbfgs"
     fit_intercept = True
 
-    def _warn_of_limits(self, data: FitInput) -> None:
-        warn_of_neighbours(self, data.n_instances)
-
-    @property
-    def takes_weights(self) -> str:
-        """Which weights the model takes: "whole" numbers, since repeated instances are neighbours of each other."""
-        return "whole"
+    def _capabilities(self) -> Capabilities:
+        return replace(super()._capabilities(), weights="whole")  # repeated instances are neighbours of each other
 
     def _penalties(self, data: FitInput, ridge: L2) -> dict[str, Penalty]:
         X = data.features

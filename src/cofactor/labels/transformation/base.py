@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,9 +12,8 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import has_fit_parameter
 
 from cofactor.checks import check_jobs, number
-from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.learners import (
-    SAVABLE,
     LabelLearners,
     Learner,
     LinearLearner,
@@ -41,22 +41,24 @@ class LearnerModel(LabelModel):
         C of the default estimator; None where the estimator was given.
     """
 
-    estimator: BaseEstimator | None = param(check_estimator, default=None, kw_only=False)
+    estimator: BaseEstimator | None = param(
+        check_estimator, default=None, kw_only=False, grid=lambda model: model._default_estimators()
+    )
     n_jobs: int | None = param(check_jobs, default=None)
 
     cost_: float | None = learned(check=number(low=0, inclusive=False), optional=True)
 
-    _known_estimators: ClassVar[Mapping[str, type[BaseEstimator]]] = SAVABLE
+    _paper: ClassVar[Mapping[str, Any]] = {"estimator": lambda kind, _: kind._of_cost(1.0)}
 
-    def default_grid(self) -> dict[str, list[Any]]:
-        """Return default estimators of several C, unless the estimator is given; see `Estimator.default_grid`."""
-        return {} if self.estimator is not None else {"estimator": [self._of_cost(cost) for cost in (0.01, 0.1, 1.0)]}
+    def _capabilities(self) -> Capabilities:
+        if self.estimator is None:
+            return replace(super()._capabilities(), weights="any")
+        weights = "any" if has_fit_parameter(self.estimator, "sample_weight") else "whole"
+        return replace(super()._capabilities(), weights=weights, scales=("none",))  # it sees the features as they are
 
-    @property
-    def takes_weights(self) -> str:
-        """Which weights the model takes: "any" if the estimator takes weights, otherwise "whole" numbers."""
-        takes = self.estimator is None or has_fit_parameter(self.estimator, "sample_weight")
-        return "any" if takes else "whole"
+    def _default_estimators(self) -> list[BaseEstimator]:
+        """Return default estimators of several C, unless the estimator is given."""
+        return [] if self.estimator is not None else [self._of_cost(cost) for cost in (0.01, 0.1, 1.0)]
 
     @staticmethod
     def _of_cost(cost: float) -> BaseEstimator:
@@ -126,23 +128,8 @@ class LearnerModel(LabelModel):
         linear = all(isinstance(one, LinearLearner) for one in learners)
         return stacked(learners, len(learners)) if linear else SeparateLabelLearners(learners)
 
-    @property
-    def _auto_scales(self) -> tuple[str, ...]:
-        return super()._auto_scales if self.estimator is None else ("none",)  # one that was given sees them as they are
-
     def _resolved_params(self) -> dict[str, Any]:
         return {} if self.cost_ is None else {"estimator": self._of_cost(self.cost_)}
-
-    @classmethod
-    def paper(cls, *args: Any, **params: Any) -> Self:
-        """Return the model with the default estimator at C = 1, features as they are; see `LabelModel.paper`.
-
-        Parameters
-        ----------
-        *args, **params
-            Other parameters, or other values, as the constructor takes them.
-        """
-        return super().paper(*args, **({} if args else {"estimator": cls._of_cost(1.0)}) | params)
 
 
 def _constant(score: float, like: Learner) -> LinearLearner:

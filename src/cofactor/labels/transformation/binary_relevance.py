@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,11 @@ from sklearn.linear_model import Ridge
 
 from cofactor.checks import make_generator
 from cofactor.errors import InvalidInputError
-from cofactor.labels.base import CheckedFeatures, FitInput
+from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput
 from cofactor.labels.class_weights import check_class_weight, class_weights, settled_weights
 from cofactor.labels.data import check_missing
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.filling import known_ridge
-from cofactor.labels.fit_input import space_for
 from cofactor.labels.learners import (
     LabelLearners,
     LinearLabelLearners,
@@ -30,7 +28,6 @@ from cofactor.labels.learners import (
     warn_of_stopped,
 )
 from cofactor.labels.learners.linear import binarized
-from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.model.estimator import learned, param
 
@@ -134,25 +131,25 @@ class BinaryRelevance(LearnerModel):
 
     learners_: LabelLearners = learned()
 
-    def _feature_space(self, varied: Collection[str]) -> Callable[[Any, Any], FeatureSpace] | None:
-        if self.estimator is None or type(self.estimator) is not Ridge:
-            return None
-        if any("fit_intercept" in name or name.endswith(("scale", "estimator")) for name in varied):
-            return None
-        return partial(space_for, scale=self.scale, fit_intercept=bool(self.estimator.fit_intercept))
+    def _capabilities(self) -> Capabilities:
+        """See `LabelModel`.
 
-    @property
-    def takes_chunks(self) -> bool:
-        """Whether `fit` takes chunks of instances, see `LabelModel.fit`.
-
-        So it does with the default estimator, ``LinearSVC`` with the squared hinge, ``LogisticRegression`` with no
-        other setting than C, and ``Ridge``.
+        Chunks go with the default estimator, ``LinearSVC`` with the squared hinge, ``LogisticRegression`` with no other
+        setting than C, and ``Ridge``; probabilities follow the learners, before `fit` the estimator.
         """
-        return self.estimator is None or type(self.estimator) is Ridge or takes_passes(self.estimator)
+        given: Any = self.estimator
+        learners, ridge = getattr(self, "learners_", None), type(given) is Ridge
+        return replace(
+            super()._capabilities(),
+            chunks=given is None or ridge or takes_passes(given),
+            probabilities=hasattr(given, "predict_proba") if learners is None else bool(learners.has_probabilities),
+            explanations=learners is None or isinstance(learners, LinearLabelLearners),
+            shared_space=bool(given.fit_intercept) if ridge else None,
+        )
 
     def _check_together(self) -> None:
         super()._check_together()
-        if self.class_weight is not None and self.takes_weights != "any":
+        if self.class_weight is not None and self.capabilities.weights != "any":
             raise InvalidInputError(
                 f"{type(self.estimator).__name__} takes no weights of instances", argument="class_weight"
             )
@@ -173,11 +170,6 @@ class BinaryRelevance(LearnerModel):
         if isinstance(learners, LinearLabelLearners):
             return learners
         raise AttributeError(f"only linear learners have coefficients, and only after fit: {self!r}")
-
-    def _has_probabilities(self) -> bool:
-        """Whether the learners have probabilities; before `fit`, whether the estimator has `predict_proba`."""
-        learners = getattr(self, "learners_", None)
-        return hasattr(self.estimator, "predict_proba") if learners is None else bool(learners.has_probabilities)
 
     def _probabilities(self, X: CheckedFeatures) -> NDArray[Any]:
         return self.learners_.probabilities(X)
@@ -222,10 +214,6 @@ class BinaryRelevance(LearnerModel):
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         return self.learners_.scores(X)
-
-    def _can_explain(self) -> bool:
-        learners = getattr(self, "learners_", None)
-        return learners is None or isinstance(learners, LinearLabelLearners)
 
     def _score_parts(self, X: CheckedFeatures) -> ScoreParts:
         assert isinstance(self.learners_, LinearLabelLearners)

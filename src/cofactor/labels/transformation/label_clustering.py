@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn import config_context
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
 from cofactor.checks import check_flag, make_generator, number, one_of, whole
 from cofactor.correlation import (
@@ -21,10 +22,9 @@ from cofactor.correlation import (
     random_clusters,
 )
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.decoding import JOINT
 from cofactor.labels.features import is_sparse
-from cofactor.labels.learners import SAVABLE
 from cofactor.labels.transformation.label_powerset import LabelPowerset
 from cofactor.labels.transformation.rakel import set_table
 from cofactor.labels.transformation.votes import VOTING
@@ -128,21 +128,7 @@ class LabelClustering(LabelModel):
     clusters_: sparse.csr_array = learned("clusters labels", dtype=None)
     models_: list[LabelModel] = learned()
 
-    _paper: ClassVar[Mapping[str, Any]] = {"voting": "hard"}
-
-    #: Those of scikit-learn that the label model may hold.
-    _known_estimators: ClassVar[Mapping[str, type[BaseEstimator]]] = SAVABLE
-
-    @classmethod
-    def paper(cls, *args: Any, **params: Any) -> Self:
-        """Return the model with label powersets at C = 1, features as they are; see `LabelModel.paper`.
-
-        Parameters
-        ----------
-        *args, **params
-            Other parameters, or other values, as the constructor takes them.
-        """
-        return super().paper(*args, **({} if args else {"estimator": LabelPowerset.paper()}) | params)
+    _paper: ClassVar[Mapping[str, Any]] = {"voting": "hard", "estimator": lambda *_: LabelPowerset.paper()}
 
     def _model(self) -> LabelModel:
         """Return the model of a cluster, before its fit."""
@@ -150,20 +136,12 @@ class LabelClustering(LabelModel):
             return LabelPowerset(scale="none", threshold=0)
         return clone(self.estimator)
 
-    @property
-    def takes_weights(self) -> str:
-        """Which weights the model takes: those that the estimator takes."""
-        return self._model().takes_weights
-
-    def _decodes_sets(self) -> bool:
-        return self._model()._decodes_sets()
-
-    def _has_probabilities(self) -> bool:
-        return self._model()._has_probabilities()
-
-    @property
-    def _auto_scales(self) -> tuple[str, ...]:
-        return super()._auto_scales if self.estimator is None else ("none",)  # one that was given sees them as they are
+    def _capabilities(self) -> Capabilities:
+        one, own = self._model().capabilities, super()._capabilities()
+        scales = own.scales if self.estimator is None else ("none",)  # one that was given sees them as they are
+        return replace(
+            own, weights=one.weights, scales=scales, probabilities=one.probabilities, label_sets=one.label_sets
+        )
 
     def _fit_bytes(self, data: FitInput) -> int:
         L = data.labels.shape[1]

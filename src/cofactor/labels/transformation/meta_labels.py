@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 
@@ -108,6 +109,7 @@ class MetaLabels(LearnerModel):
            [ True,  True, False, False]])
     """
 
+    estimator: BaseEstimator | None = param(default=None, kw_only=False, grid=lambda _: [])  # as it is
     group_size: int = param(whole(), default=5, grid=[5, 10, 15, 20])
     gamma: float = param(penalty(also=()), default=0.1, grid=[0.001, 0.01, 0.1, 1.0])
     jaccard_weight: float = param(number(low=0, high=1), default=0.8)

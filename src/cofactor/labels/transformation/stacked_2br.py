@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from cofactor.checks import check_flag, make_generator, number, whole
-from cofactor.labels.base import CheckedFeatures, FitInput
+from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput
 from cofactor.labels.copies import dealt
 from cofactor.labels.learners import (
     LabelLearners,
@@ -99,9 +100,10 @@ class Stacked2BR(LearnerModel):
     learners_: LabelLearners = learned()
     second_cost_: float | None = learned(check=number(low=0, inclusive=False), optional=True)
 
-    def _has_probabilities(self) -> bool:
+    def _capabilities(self) -> Capabilities:
         learners = getattr(self, "learners_", None)
-        return hasattr(self.estimator, "predict_proba") if learners is None else bool(learners.has_probabilities)
+        own = hasattr(self.estimator, "predict_proba") if learners is None else bool(learners.has_probabilities)
+        return replace(super()._capabilities(), probabilities=own)
 
     def _fit_bytes(self, data: FitInput) -> int:
         (n, D), L = data.features.shape, data.labels.shape[1]

@@ -70,7 +70,7 @@ class CutModel(Protocol):
     def _with_cut(self, rule: str, cut: Cut) -> Self:
         """Return a copy of the fitted model which predicts with a cut."""
 
-    def _feature_space(self, varied: Collection[str]) -> Callable[[Any, Any], Any] | None:
+    def feature_space_for(self, varied: Collection[str]) -> Callable[[Any, Any], Any] | None:
         """Return what prepares features once for fits which differ in these parameters, None if nothing can."""
 
 
@@ -135,7 +135,7 @@ class Part:
 def feature_space_of(estimator: Any, cells: Sequence[Settings]) -> Callable[[Any, Any], Any] | None:
     """Return what prepares features once for all cells of a grid, as ``space(X, y)``; None if nothing can."""
     varied = {name for cell in cells for name in cell}
-    return estimator._feature_space(varied) if hasattr(estimator, "_feature_space") else None
+    return estimator.feature_space_for(varied) if hasattr(estimator, "feature_space_for") else None
 
 
 # ---------------------------------------------------------------- how cells are judged
