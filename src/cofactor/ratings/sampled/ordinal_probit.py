@@ -220,7 +220,7 @@ class DriftDraws(ProbitDraws):
 
 
 class FoldInDrift:
-    """What `kernels.gibbs_users.fold_ordinal_rows` needs for the drift of new users; for none, of a model without.
+    """What `kernels.drift.fold_ordinal_rows` needs for the drift of new users; for none, of a model without.
 
     Parameters
     ----------
