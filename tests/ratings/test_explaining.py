@@ -212,7 +212,7 @@ def test_reasons_come_as_rows_and_as_frames(tmp_path: Path) -> None:
     [
         (BPR(), "this BPR are no sum .* those of EASE, ImplicitALS, ItemKNN, .* can be explained"),
         (MMMF(2, 1.0), "this MMMF are no sum .* those of ALS, BPMF, OrdinalProbit, PMF can"),
-        (PMF(2, 1.0, link="logistic", solver="lbfgs"), "this PMF are no sum .* with these parameters"),
+        (PMF(2, 1.0, link="logistic", solver="lbfgs"), "this PMF with link='logistic' are no sum"),
         (Recommender(BPR(max_iter=2), None), "this BPR are no sum"),
         (Recommender(EASE(), GibbsMMMF(2, n_sweeps=4, burn_in=2)), "this GibbsMMMF are no sum"),
     ],

@@ -23,10 +23,20 @@ from cofactor.ratings.factors.mmmf import MMMF
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.probability import Criterion
 from cofactor.ratings.scoring import ProbabilityScorer
+from cofactor.ratings.tags import Tag, Tags
 from cofactor.ratings.updates import RowMerge
 from cofactor.solvers.result import Callback
 
 _FAR = 10.0  #: largest margin of a member in an average; infinite ones count as this
+
+
+def _as_members(tag: str) -> Tag:
+    """Return what an ensemble is asked for a tag that its members have or have not."""
+
+    def ask(model: Ensemble) -> bool:
+        return model._member().can(tag)
+
+    return ask
 
 
 class Ensemble(RatingModel):
@@ -85,6 +95,8 @@ class Ensemble(RatingModel):
     array([1., 3., 4.])
     """
 
+    tags = Tags(**{tag: _as_members(tag) for tag in ("weights", "probabilities", "fold_in_items")})
+
     estimator: RatingModel | None = param(default=None, kw_only=False)
     n_members: int = param(whole(), default=8, kw_only=False)
     method: str = param(one_of(["starts", "bagging"]), default="starts")
@@ -108,12 +120,14 @@ class Ensemble(RatingModel):
             )
         self.estimator._check_params()  # before memory is reckoned from them
 
+    def _member(self) -> RatingModel:
+        """Return the first member, unfitted before a fit."""
+        of_fit: list[RatingModel] = getattr(self, "members_", [])
+        return of_fit[0] if of_fit else self._kind()
+
     def _kind(self) -> RatingModel:
         """Return an unfitted member."""
         return MMMF(n_factors=8) if self.estimator is None else clone(self.estimator)
-
-    def _check_takes_weights(self) -> None:
-        self._kind()._check_takes_weights()
 
     def _fit_bytes(self, ratings: Ratings) -> int:
         return self.n_members * max(self._kind()._fit_bytes(ratings), 1)
@@ -171,20 +185,10 @@ class Ensemble(RatingModel):
             member._finalize_update(ratings)
 
     @property
-    def _gives_probabilities(self) -> bool:
-        """Whether members have probabilities, and with them the ensemble."""
-        kind = getattr(self, "members_", [self.estimator])[0]
-        return kind is not None and kind._gives_probabilities
-
-    @property
     def scorer_(self) -> MeanScorer:
         """See `RatingModel`."""
         parts = [member.scorer_ for member in self.members_]
-        return MeanScorer(self.scale_, parts[0].decision, parts)
-
-    @property
-    def _now(self) -> float | None:
-        return self.members_[0]._now
+        return MeanScorer(self.scale_, parts[0].decision, parts, now=parts[0].now)
 
     def _check_learned(self) -> None:
         super()._check_learned()

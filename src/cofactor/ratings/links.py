@@ -172,6 +172,11 @@ class Link:
         return self.projection is not None or self.n_sparse > 0
 
     @property
+    def is_described(self) -> bool:
+        """Whether features of the caller are among those of the link."""
+        return self.standard is not None
+
+    @property
     def n_features(self) -> int:
         """Number K of features."""
         if self.n_sparse:

@@ -25,9 +25,9 @@ from cofactor.ratings.factors.scores import FactorScorer, FactorScores, first_it
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.interaction_model import Factored
 from cofactor.ratings.scoring import COUNT, Boundaries, UserBoundaries
+from cofactor.ratings.tags import Tags
 from cofactor.solvers import Result
 from cofactor.solvers.result import Callback
-from cofactor.typing import SideName
 
 if TYPE_CHECKING:
     from cofactor.model.selection.path import Validation
@@ -72,6 +72,8 @@ class FactorModel(Factored, RatingModel):
     links_ : tuple of two FactorLink or None
         What features say of users and of items, in models that take some.
     """
+
+    tags = Tags(similar=True)
 
     n_factors: int = param(whole(), default=10, kw_only=False)
     alpha: Any = param(positive_weight("auto"), default="auto", kw_only=False)
@@ -126,9 +128,6 @@ class FactorModel(Factored, RatingModel):
         """Names of the arrays of users, and of items, of which features say something: those with a penalty."""
         return ((), ())
 
-    def _knows_features(self, side: SideName) -> bool:
-        return self.links_[0 if side == "user" else 1] is not None
-
     def _alpha_unit(self, ratings: Ratings) -> float:
         """Return what candidates of alpha are multiples of."""
         return 1.0
@@ -152,6 +151,9 @@ class FactorModel(Factored, RatingModel):
     # ---------------------------------------------------------------- learning
 
     def _fit(self, given: FitInput) -> None:
+        if given.in_shards:
+            self._fit_by_parts(given)
+            return
         ratings, monitor = given.ratings, given.monitor
         generator = make_generator(self.random_state)
         links, features = learned_links(given)
@@ -173,17 +175,16 @@ class FactorModel(Factored, RatingModel):
         self._set_result(result, given)
         self._warn_if_all_alike(given)
 
-    def _fit_by_parts(self, given: FitInput, solver: str, solve: Callable[..., Solved]) -> None:
-        """Fit to ratings in shards, where rows of users are; set all that a fit sets.
+    def _solver_by_parts(self) -> tuple[str, Callable[..., Solved]]:
+        """Return how `solver` is called that learns in shards, and what solves the objective there, if the tags say so.
 
-        Parameters
-        ----------
-        given : FitInput
-        solver : str
-            What the model calls the way to solve it there.
-        solve : callable
-            Called with a model without ids and ratings, a `Start`, ratings and an alpha.
+        That is called with a model without ids and ratings, a `Start`, ratings and an alpha.
         """
+        raise NotImplementedError
+
+    def _fit_by_parts(self, given: FitInput) -> None:
+        """Fit to ratings in shards, where rows of users are; set all that a fit sets."""
+        solver, solve = self._solver_by_parts()
         own = self.get_params(deep=False)["solver"]
         if own != solver:
             raise InvalidInputError(f"ratings in shards take {solver!r}", argument="solver", found=own)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from cofactor.ratings.factors.bmmmf import BinaryMMMF
 from cofactor.ratings.factors.scores import FactorScorer
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.scoring import Count, FirstBelow, Scorer
+from cofactor.ratings.tags import Tags
 from cofactor.ratings.updates import RowMerge
 from cofactor.solvers.result import Callback
 from cofactor.text import counted
@@ -97,6 +98,8 @@ class HMF(RatingModel):
     array([1., 3., 4.])
     """
 
+    tags = Tags(weights=True, shards=True)
+
     n_factors: int = param(default=100, kw_only=False)
     alpha: float | str | Sequence[float | str] = param(default="auto", kw_only=False)
     alpha_bias: float | None = param(default=3.0)
@@ -111,8 +114,6 @@ class HMF(RatingModel):
 
     stages_: list[BinaryMMMF] = learned()
     alphas_: list[float] = learned()
-
-    _takes_weights: ClassVar[bool] = True
 
     def _check_together(self) -> None:
         for alpha in self._alphas(1):
@@ -157,8 +158,6 @@ class HMF(RatingModel):
         )
         self.stages_ = side_by_side(_fit_stage, tasks, n_stages, self.n_jobs)
         self.alphas_ = [stage.alpha_ for stage in self.stages_]
-
-    _fit_shards = _fit
 
     @property
     def n_iter_(self) -> int:

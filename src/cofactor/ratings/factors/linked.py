@@ -57,6 +57,11 @@ class FactorLink:
         found = {name: _penalty(name, features, 1.0).weights(arrays[name]) for name in names}
         return cls(link, {name: weights[len(weights) - link.n_features :] for name, weights in found.items()})
 
+    @property
+    def is_described(self) -> bool:
+        """Whether features of the caller are among those of the link."""
+        return self.link.is_described
+
     def means(self, side: Side, table: FeatureTable | None) -> dict[str, NDArray[np.float64]]:
         """Return what features say of other rows, by the name of each array; zeros for rows without."""
         from cofactor.kernels.regression import means_by

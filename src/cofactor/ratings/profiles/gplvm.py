@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from cofactor.ratings.entries import check_rows
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.probability import Pairwise, of_all_pairs
 from cofactor.ratings.scoring import PROBABILITY_DECISIONS, CommonBoundaries, ProbabilityScorer, half_way
+from cofactor.ratings.tags import Tags
 from cofactor.solvers.lbfgs import lbfgs
 from cofactor.solvers.sgd import stochastic_gradient
 
@@ -231,6 +232,9 @@ class GPLVM(RatingModel):
     array([2., 4.])
     """
 
+    #: What it says of a user follows from the positions of all items that the user rated.
+    tags = Tags(probabilities=True, fold_in_items=False)
+
     n_factors: int = param(whole(), default=10, kw_only=False)
     alpha: float = param(positive_weight(), default=30.0, kw_only=False, grid=[10.0, 20.0, 30.0, 60.0])
     kernel: str = param(one_of(START), default="rbf")
@@ -255,9 +259,6 @@ class GPLVM(RatingModel):
     history_: list[float] = learned()
     certificate_: float = learned()
     n_iter_: int = learned()
-
-    #: What it says of a user follows from the positions of all items that the user rated.
-    _knows_items_by_rows: ClassVar[bool] = False
 
     # ---------------------------------------------------------------- learning
 

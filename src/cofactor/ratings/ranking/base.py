@@ -43,6 +43,7 @@ from cofactor.ratings.recommendations import Recommendations
 from cofactor.ratings.reranking import Rules, check_rules
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.similar import covariance, directions
+from cofactor.ratings.tags import Tags
 from cofactor.ratings.topn import Exclusion, Ranking
 from cofactor.ratings.updates import RowMerge, Updates, check_known, warn_of_lost_times
 from cofactor.solvers.result import Callback
@@ -95,6 +96,8 @@ class ImplicitModel(InteractionModel):
     >>> isinstance(EASE(), ImplicitModel)
     True
     """
+
+    tags = Tags(similar=True)
 
     counts: str = param(one_of(["log", "linear", "binary"]), default="log")
 
@@ -189,7 +192,7 @@ class ImplicitModel(InteractionModel):
         """
         self._check_params()
         if isinstance(X, ShardedRatings):
-            self._check_learns_in_shards()
+            self.require("shards")
         interactions = as_interactions(X, y, times=time, sample_weight=sample_weight, kind=kind, target=target)
         warn_of_a_robot(interactions)
         return self._learn(FitInput(interactions))
@@ -368,9 +371,7 @@ class ImplicitModel(InteractionModel):
             -inf. With novelty or diversity scores are on the logarithmic scale that these are weighed on.
         """
         if new_items is not None:
-            from cofactor.ratings.features import no_new_items
-
-            raise no_new_items(self)
+            self.require("features", "new_items")
         check_is_fitted(self)
         check_number("n", n, low=1, whole=True)
         check_flag("exclude_seen", exclude_seen)
@@ -518,6 +519,8 @@ _CELLS = 1 << 20  # of a table of a user's interactions and a range of items
 
 class ImplicitLinearModel(ImplicitModel):
     """An implicit-feedback model whose score is a sum over a user's interactions, of what each says times a weight."""
+
+    tags = Tags(similar=True, explain=True)
 
     @abstractmethod
     def _weighted_sums(self, rows: Rows, first: int, last: int) -> NDArray[Any]:

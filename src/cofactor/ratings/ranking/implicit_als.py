@@ -20,6 +20,7 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.base import POPULARITY_WEIGHT, ImplicitFactorModel, own_interactions, strengths_of
 from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
 from cofactor.ratings.reasons import products
+from cofactor.ratings.tags import Tags
 from cofactor.solvers import alternating_least_squares
 
 __all__ = ["ImplicitALS"]
@@ -123,6 +124,8 @@ class ImplicitALS(ImplicitFactorModel):
     >>> model.fold_in([("new", 1), ("new", 3)]).recommend(["new"], n=1)[0].tolist()
     [[5]]
     """
+
+    tags = Tags(similar=True, explain=True)
 
     n_factors: int | str = param(whole(also=["auto"]), default="auto")
     alpha: float | str = param(positive_weight("auto"), default="auto", kw_only=False)

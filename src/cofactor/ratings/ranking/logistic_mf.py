@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.base import ImplicitFactorModel, own_interactions, strengths_of
 from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
 from cofactor.ratings.reasons import products, with_constant, without_each
+from cofactor.ratings.tags import Tags
 from cofactor.solvers import lbfgs
 
 __all__ = ["LogisticMF"]
@@ -155,6 +156,8 @@ class LogisticMF(ImplicitFactorModel):
     [[4]]
     """
 
+    tags = Tags(similar=True, explain=True, additive=False)
+
     n_factors: int | str = param(whole(also=["auto"]), default="auto")
     alpha: float | str = param(positive_weight("auto"), default="auto", kw_only=False)
     max_iter: int = param(default=40)
@@ -164,8 +167,6 @@ class LogisticMF(ImplicitFactorModel):
     alpha_: float = learned()
     objective_: float = learned()
     n_iter_: int = learned()
-
-    _sums: ClassVar[bool] = False
 
     def _rank(self, interactions: Ratings) -> int:
         """Return the number of factors for such interactions."""

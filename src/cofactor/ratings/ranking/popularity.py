@@ -13,6 +13,7 @@ from cofactor.model.estimator import learned, param
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.base import ImplicitModel
 from cofactor.ratings.ranking.counts import strengths
+from cofactor.ratings.tags import Tags
 
 __all__ = ["Popularity"]
 
@@ -48,6 +49,8 @@ class Popularity(ImplicitModel):
     >>> Popularity(half_life=1).fit(X, time=days).scores_.round(3)
     array([0.333, 0.083, 0.167])
     """
+
+    tags = Tags(similar=True, explain=True)
 
     half_life: float | None = param(number(low=0, inclusive=False, also=[None]), default=None, kw_only=False)
 

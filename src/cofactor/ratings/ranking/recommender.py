@@ -28,7 +28,7 @@ from cofactor.model.progress import Monitor
 from cofactor.progress import tell
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.described import DescribedModel, tables_of
+from cofactor.ratings.described import tables_of
 from cofactor.ratings.features import FeatureTable, unknown_features
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.interaction_model import InteractionModel
@@ -67,6 +67,7 @@ from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
 from cofactor.ratings.scoring import ProbabilityScorer
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.similar import Vectors, directions_of_interactions
+from cofactor.ratings.tags import Tags
 from cofactor.ratings.topn import Exclusion
 from cofactor.ratings.updates import Updates, warn_of_lost_times
 from cofactor.solvers.result import Callback, Progress
@@ -85,7 +86,7 @@ _SWEEPS: dict[str, Any] = {"n_sweeps": 150, "burn_in": 50}
 
 
 def _explains(model: Recommender) -> None:
-    model._check_explains()
+    model.require("explain")
 
 
 def _predicts(model: Recommender) -> None:
@@ -199,6 +200,12 @@ class Recommender(InteractionModel):
     (1, 1)
     """
 
+    tags = Tags(
+        similar=True,
+        features=lambda model: model._rating_kind().can("features"),
+        explain=lambda model: all(part.can("explain") for part in model._parts()),
+    )
+
     interactions: ImplicitModel | Sequence[ImplicitModel] | None = param(default=None, kw_only=False)
     ratings: RatingModel | str | None = param(default="auto", kw_only=False)
     levels: ArrayLike | None = param(default=None)
@@ -230,7 +237,7 @@ class Recommender(InteractionModel):
         if isinstance(self.ratings, str):
             check_choice("ratings", self.ratings, ("auto",))
         elif self.ratings is not None and not (
-            isinstance(self.ratings, RatingModel) and self.ratings._gives_probabilities
+            isinstance(self.ratings, RatingModel) and self.ratings.can("probabilities")
         ):
             raise InvalidTypeError(
                 "expected a rating model with predict_proba, such as OrdinalProbit(), 'auto' or None",
@@ -268,9 +275,20 @@ class Recommender(InteractionModel):
         given = {"levels": self.levels, "duplicates": self.duplicates}
         return {name: value for name, value in given.items() if value is not None}
 
-    def _takes_features(self) -> bool:
-        """Return whether features of users and items can be given to a fit; see `takes_features`."""
-        return isinstance(self._rating_kind(), DescribedModel)
+    def _parts(self) -> list[InteractionModel]:
+        """Return the implicit-feedback models, and the rating model if there is one, unfitted before a fit."""
+        fitted = hasattr(self, "implicit_models_")
+        rated = self.rating_model_ if fitted else None if self.ratings is None else self._rating_kind()
+        of_interactions = self.implicit_models_ if fitted else self._implicit_models()
+        return [*of_interactions, *([] if rated is None else [rated])]
+
+    def require(self, tag: str, argument: str | None = None) -> None:
+        """Refuse what the recommender cannot do, see `RatingModel.require`; what its parts cannot explain is theirs."""
+        if tag != "explain":
+            super().require(tag, argument)
+            return
+        for part in self._parts():
+            part.require(tag)
 
     # ---------------------------------------------------------------- learning
 
@@ -309,7 +327,7 @@ class Recommender(InteractionModel):
         """
         self._check_params()
         if isinstance(X, ShardedRatings):
-            self._check_learns_in_shards()
+            self.require("shards")
         X = collected(X)
         of_users, of_items = tables_of(X, user_features, item_features)
         rated = None
@@ -326,7 +344,7 @@ class Recommender(InteractionModel):
             _refuse_counts(X, y)
             model = self._rating_kind()
             rated = FitInput(model._read(X, y, time, sample_weight))
-            if isinstance(model, DescribedModel):
+            if model.can("features"):
                 rated = replace(rated, user_features=of_users, item_features=of_items)
             interactions = as_interactions(rated.ratings)
         _refuse_unused(user_features, rated)
@@ -499,7 +517,7 @@ class Recommender(InteractionModel):
         return Offer(
             self._catalog(),
             None if model is None else self.scale_,
-            timed_users=lambda users, time: None if model is None else model._timed_users(users, time),
+            timed_users=lambda users, time: None if model is None else model.scorer_.at(users, time),
             utilities=lambda users, seen: self._utilities(users),
             probabilities=lambda timed_users, items: model.scorer_.all_probabilities(timed_users, items),
         )
@@ -626,16 +644,6 @@ class Recommender(InteractionModel):
         return self.rating_model_
 
     # ---------------------------------------------------------------- reasons
-
-    def _check_explains(self) -> None:
-        """Refuse to explain where a part cannot."""
-        fitted = hasattr(self, "implicit_models_")
-        rated = self.rating_model_ if fitted else None if self.ratings is None else self._rating_kind()
-        for part in (
-            *(self.implicit_models_ if fitted else self._implicit_models()),
-            *([] if rated is None else [rated]),
-        ):
-            part._check_explains()
 
     @offered_if(_explains)
     def explain(self, user: Any, items: Ids, *, at_least: float | None = None) -> Reasons:

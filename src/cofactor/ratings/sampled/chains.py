@@ -42,26 +42,6 @@ class FitChains:
     chains: list[Chain]
 
 
-class NothingKeptError(Exception):
-    """The chains of a fit have ended before their first sample.
-
-    Attributes
-    ----------
-    fit : FitChains
-    stopped : bool
-        Whether the callback ended them.
-    """
-
-    def __init__(self, fit: FitChains, stopped: bool) -> None:
-        super().__init__("no sample was kept")
-        self.fit, self.stopped = fit, stopped
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether it was by an interrupt from the keyboard."""
-        return any(chain.interrupted for chain in self.fit.chains)
-
-
 def continued(fits: list[FitChains], target: Mapping[str, Any], burn_in: int, thin: int) -> list[Chain]:
     """Return copies of the latest chains that drew from the same posterior; there must be some.
 

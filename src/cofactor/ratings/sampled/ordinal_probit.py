@@ -35,11 +35,12 @@ from cofactor.ratings.lookup import Lookup, TimedUsers
 from cofactor.ratings.probability import Criterion, Expectation
 from cofactor.ratings.reasons import products, with_constant, without_each
 from cofactor.ratings.sampled.base import UserPlan
-from cofactor.ratings.sampled.chains import checksum
+from cofactor.ratings.sampled.chains import FitChains, checksum
 from cofactor.ratings.sampled.fold_in import ConditionalChains, PaddedRatings, padded
 from cofactor.ratings.sampled.probit import LOG_ROOT, ProbitDraws, ProbitModel, expectation_slopes
-from cofactor.ratings.sampled.samples import Samples, SampleSubset
+from cofactor.ratings.sampled.samples import SampledScorer, Samples, SampleSubset
 from cofactor.ratings.sharded import ShardedRatings
+from cofactor.ratings.stored_users import StoredUsers
 from cofactor.ratings.updates import RowMerge, merged
 from cofactor.samplers import Posterior, State
 from cofactor.text import counted
@@ -473,7 +474,7 @@ class OrdinalProbit(ProbitModel):
     _n_fold_in_samples: ClassVar[int] = 40
 
     def _fit_bytes(self, ratings: Ratings) -> int:
-        n_drifts = K * len(moments_of(ratings).seconds) if self.time else 0
+        n_drifts = K * len(moments_of(ratings).seconds) if self.time and isinstance(ratings, Ratings) else 0
         return super()._fit_bytes(ratings) + n_drifts * self._bytes_of_number
 
     def _rank(self, ratings: Ratings | ShardedRatings) -> int:
@@ -576,7 +577,7 @@ class OrdinalProbit(ProbitModel):
         check_is_fitted(self)
         assert self.past_ is not None
         rows = Lookup(self.users_, self.items_).known(users)
-        places = self.past_.index(self._timed_users(rows, time))
+        places = self.past_.index(self.scorer_.at(rows, time))
         total, squares = np.zeros(len(rows)), np.zeros(len(rows))
         samples = self.samples_
         for s in range(len(samples["U"])):
@@ -618,11 +619,11 @@ class OrdinalProbit(ProbitModel):
             self.is_shadow_ = given.shadow.users.index(self.users_.ids) >= 0
             self.samples_ = with_shadow(self.samples_, self.is_shadow_)
 
-    def _fit_shards(self, given: FitInput) -> None:
-        self._fit_in_shards(given)
-        if self.stored_users_ is not None and _PROJECTION in self.stored_users_.arrays:
+    def _set_chains(self, given: FitInput, fit: FitChains, stored: StoredUsers | None = None) -> None:
+        super()._set_chains(given, fit, stored)
+        if stored is not None and _PROJECTION in stored.arrays:
             of_users, of_items = cast("tuple[Link, Link]", self.links_)
-            self.links_ = of_users, replace(of_items, projection=self.stored_users_.arrays[_PROJECTION])
+            self.links_ = of_users, replace(of_items, projection=stored.arrays[_PROJECTION])
 
     def _target(self, given: FitInput) -> dict[str, Any]:
         rank = self._ranks(given.ratings)  # a number says the same as "auto" where that comes to it
@@ -634,8 +635,9 @@ class OrdinalProbit(ProbitModel):
         return target
 
     @property
-    def _now(self) -> float | None:
-        return None if self.past_ is None else self.past_.now
+    def scorer_(self) -> SampledScorer:
+        """See `RatingModel`."""
+        return replace(super().scorer_, now=None if self.past_ is None else self.past_.now)
 
     @property
     def _sample_axes(self) -> dict[str, str]:

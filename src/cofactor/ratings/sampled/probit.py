@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,11 +33,12 @@ from cofactor.kernels.threads import library_limit
 from cofactor.model.estimator import learned
 from cofactor.model.state import check_array
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.described import DescribedModel
+from cofactor.ratings.interaction_model import Factored
 from cofactor.ratings.links import Link
 from cofactor.ratings.probability import Criterion, Expectation
 from cofactor.ratings.sampled.base import SampledModel
 from cofactor.ratings.sampled.samples import Draws, spaced
+from cofactor.ratings.tags import Tags
 from cofactor.typing import SideName
 
 __all__ = ["LOG_ROOT", "PosteriorMeans", "ProbitDraws", "ProbitModel", "expectation_slopes"]
@@ -227,7 +228,7 @@ LOG_ROOT = 0.5 * np.log(2 * np.pi)
 _SIDES = "user", "item"
 
 
-class ProbitModel(DescribedModel, SampledModel):
+class ProbitModel(Factored, SampledModel):
     r"""A model of levels that are scores with normal noise, cut at thresholds, and its factors as posterior means.
 
     The score of a pair is :math:`x_{ij} = U_i \cdot V_j + b_i + c_j` in every draw, which may turn and stretch the
@@ -262,9 +263,9 @@ class ProbitModel(DescribedModel, SampledModel):
         What the features of users and of items are made of, which priors are regressed on.
     """
 
-    links_: tuple[Link | None, Link | None] = learned()
+    tags = Tags(features=True, shards=True, probabilities=True, similar=True, explain=True, additive=False)
 
-    _sums: ClassVar[bool] = False
+    links_: tuple[Link | None, Link | None] = learned()
 
     #: Means, and the samples which they are of.
     _means: PosteriorMeans | None = None
@@ -310,10 +311,6 @@ class ProbitModel(DescribedModel, SampledModel):
         link = self.links_[0 if side == "user" else 1]
         assert link is not None
         return link
-
-    def _knows_features(self, side: SideName) -> bool:
-        """Whether features of users, or of items, were given in training."""
-        return self._link(side).standard is not None
 
     # ---------------------------------------------------------------- saving
 
