@@ -156,10 +156,14 @@ def test_what_is_refused_leaves_the_model_as_it_was(monkeypatch: pytest.MonkeyPa
     with pytest.warns(InputWarning, match="'0' is not 0, which this model knows"):
         copy(model).update([("0", 0)], [1])
 
-    def fail(self: object, ratings: object) -> None:
-        raise RuntimeError
+    merge_rows = ALS._merge_rows
 
-    monkeypatch.setattr(ALS, "_finalize_update", fail)
+    def fail(self: ALS, part: ALS, merge: RowMerge) -> None:
+        merge_rows(self, part, merge)
+        if merge.whole is not None:
+            raise RuntimeError
+
+    monkeypatch.setattr(ALS, "_merge_rows", fail)
     with pytest.raises(RuntimeError):
         model.update(X[:5], Y[:5])
     assert all(vars(model)[name] is value for name, value in before.items())

@@ -71,7 +71,8 @@ class RatingModel(InteractionModel):
     """A model of users' ratings of items on a discrete scale.
 
     Subclasses say how to learn (`_fit`), how to find the state of users who were not in training, items held fixed
-    (`_fold_in`), and of items likewise (`_fold_in_items`), and what they predict with (`scorer_`).
+    (`_fold_in`), and of items likewise (`_fold_in_items`), what they predict with (`scorer_`), and what they can do
+    (`tags`).
 
     Attributes
     ----------
@@ -128,13 +129,15 @@ class RatingModel(InteractionModel):
         """Replace what belongs to items by what the given items' ratings, by all users, say; users stay."""
 
     def _merge_rows(self, part: Self, merge: RowMerge) -> None:
-        """Put the rows of a part, which knows some users or items, among one's own, or in their place."""
+        """Put the rows of a part, which knows some users or items, among one's own, or in their place.
+
+        What follows from all ratings of a model is made good where the merge has them, see `RowMerge`.
+        """
         for name, field in self._learned.items():
             if field.axes and field.axes[0] == f"{merge.side}s":
                 setattr(self, name, merge.rows(getattr(self, name), getattr(part, name)))
-
-    def _finalize_update(self, ratings: Ratings) -> None:
-        """Make good, at the end of an update, what follows from the rows and from all ratings."""
+            elif field.holds(RatingModel):
+                setattr(self, name, _merged_parts(getattr(self, name), getattr(part, name), merge))
 
     def _fit_bytes(self, ratings: Any) -> int:
         """Return what a fit takes at least: here factors in float32, of which there are no more than users or items."""
@@ -828,7 +831,6 @@ class RatingModel(InteractionModel):
         with committed(self, keep=learned_names(self)) as grown:
             grown._renew_rows(both, new, given)
             grown.ratings_, grown.updates_ = both, known.after(new, earlier)
-            grown._finalize_update(both)
         return self
 
     def _features_of(self, side: SideName, given: SideFeatures | None, ids: IdMap) -> FeatureTable | None:
@@ -865,49 +867,42 @@ class RatingModel(InteractionModel):
         if len(new_items):
             self._merge_part(self._items_folded_in(of(items=new_items)), "item", both.items)
         self._merge_part(self._items_folded_in(of(items=items)), "item", both.items)
-        self._merge_part(self._folded_in(of(users=users)), "user", both.users)
+        self._merge_part(self._folded_in(of(users=users)), "user", both.users, both)
 
-    def _merge_part(self, part: Self, side: SideName, ids: IdMap) -> None:
-        """Join a part, by the ids of both."""
+    def _merge_part(self, part: Self, side: SideName, ids: IdMap, whole: Ratings | None = None) -> None:
+        """Join a part, by the ids of both; with all ratings, if it is the last."""
         ours, theirs = (getattr(each, f"{side}s_").ids for each in (self, part))
-        self._merge_rows(part, RowMerge(side, ids, ids.index(ours), ids.index(theirs)))
+        self._merge_rows(part, RowMerge(side, ids, ids.index(ours), ids.index(theirs), whole))
         setattr(self, f"{side}s_", ids)
 
-    @staticmethod
-    def _merged_parts(ours: Sequence[Any], theirs: Sequence[Any], merge: RowMerge) -> list[Any]:
-        """Return copies of the parts of a model, to each of which that of another one is joined."""
-        joined = [copy.copy(part) for part in ours]
-        for part, other in zip(joined, theirs, strict=True):
-            part._merge_rows(other, merge)
-            setattr(part, f"{merge.side}s_", merge.ids)
-        return joined
-
     # ---------------------------------------------------------------- files
-
-    def _checked_parts(self, parts: Any, kind: type[Any]) -> list[Any]:
-        """Return models read from a file as parts of this one, whose users and items they must have.
-
-        Parameters
-        ----------
-        parts : object
-            Should be a list of models, all of one class.
-        kind : type
-            What this class must be, or derive from.
-        """
-        name = type(self).__name__
-        alike = isinstance(parts, list) and bool(parts) and len({type(part) for part in parts}) == 1
-        if not alike or not isinstance(parts[0], kind):
-            raise InvalidInputError(f"the parts of this {name} must be models of one class, a {kind.__name__}")
-        for part in parts:
-            if part.users_ != self.users_ or part.items_ != self.items_ or part.ratings_ is not None:
-                raise InvalidInputError(f"the parts of this {name} must have its users and items")
-            part.users_, part.items_ = self.users_, self.items_
-        return parts
 
     def _check_learned(self) -> None:
         """Refuse what was read from a file if it does not fit together: kernels do not check indices."""
         self.scale_ = as_scale(self.scale_)
         super()._check_learned()
+        for name, field in self._learned.items():
+            if field.holds(RatingModel):
+                self._check_parts(getattr(self, name))
+
+    def _check_parts(self, parts: Sequence[RatingModel]) -> None:
+        """Refuse models as parts of this one that are not of one class, or have other users and items."""
+        name = type(self).__name__
+        if len({type(part) for part in parts}) != 1:
+            raise InvalidInputError(f"the parts of this {name} must be models of one class")
+        for part in parts:
+            if part.users_ != self.users_ or part.items_ != self.items_ or part.ratings_ is not None:
+                raise InvalidInputError(f"the parts of this {name} must have its users and items")
+            part.users_, part.items_ = self.users_, self.items_
+
+
+def _merged_parts(ours: Sequence[Any], theirs: Sequence[Any], merge: RowMerge) -> list[Any]:
+    """Return copies of the parts of a model, to each of which that of another one is joined."""
+    joined = [copy.copy(part) for part in ours]
+    for part, other in zip(joined, theirs, strict=True):
+        part._merge_rows(other, merge)
+        setattr(part, f"{merge.side}s_", merge.ids)
+    return joined
 
 
 def _check_given(X: Any, y: Any, known: str, table: FeatureTable | None, sample_weight: Any) -> None:

@@ -24,7 +24,6 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.probability import Criterion
 from cofactor.ratings.scoring import ProbabilityScorer
 from cofactor.ratings.tags import Tag, Tags
-from cofactor.ratings.updates import RowMerge
 from cofactor.solvers.result import Callback
 
 _FAR = 10.0  #: largest margin of a member in an average; infinite ones count as this
@@ -103,7 +102,7 @@ class Ensemble(RatingModel):
     max_samples: float = param(number(low=0, inclusive=False, high=1), default=0.9)
     n_jobs: int | None = param(check_jobs, default=None)
 
-    members_: list[RatingModel] = learned()
+    members_: list[RatingModel] = learned(kind=RatingModel, many=True)
 
     def _check_together(self) -> None:
         if self.estimator is None:
@@ -172,17 +171,10 @@ class Ensemble(RatingModel):
         return sum(member.n_iter_ for member in members)
 
     def _fold_in(self, given: FitInput) -> None:
-        self.members_ = [member._folded_in(given)._without_ratings() for member in self.members_]
+        self.members_ = [member._folded_in(given).without_ratings() for member in self.members_]
 
     def _fold_in_items(self, given: FitInput) -> None:
-        self.members_ = [member._items_folded_in(given)._without_ratings() for member in self.members_]
-
-    def _merge_rows(self, part: Ensemble, merge: RowMerge) -> None:
-        self.members_ = self._merged_parts(self.members_, part.members_, merge)
-
-    def _finalize_update(self, ratings: Ratings) -> None:
-        for member in self.members_:  # copies, since the items were joined
-            member._finalize_update(ratings)
+        self.members_ = [member._items_folded_in(given).without_ratings() for member in self.members_]
 
     @property
     def scorer_(self) -> MeanScorer:
@@ -192,7 +184,6 @@ class Ensemble(RatingModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        self.members_ = self._checked_parts(self.members_, RatingModel)
         if any(not np.array_equal(member.scale_, self.scale_) for member in self.members_):
             raise InvalidInputError("the parts of an Ensemble must have its scale")
 

@@ -586,7 +586,7 @@ class InteractionModel(Estimator, ABC):
         from cofactor import persistence
 
         check_is_fitted(self)
-        persistence.save(path, self if ratings else self._without_ratings())
+        persistence.save(path, self if ratings else self.without_ratings())
 
     def to_memory(self) -> Self:
         """Return a model that needs no folder of shards: what a fit found for users, and ratings, are in memory.
@@ -603,25 +603,37 @@ class InteractionModel(Estimator, ABC):
         whole: Any = copy.copy(self)
         if self.stored_users_ is not None:
             whole._restore(_in_memory(self._saved()))
+            whole._check_learned()
+        for name, field in self._learned.items():
+            if field.holds(InteractionModel):
+                setattr(whole, name, [part.to_memory() for part in getattr(self, name)])
         whole.stored_users_ = None
         if isinstance(whole.ratings_, ShardedRatings):
             whole.ratings_ = whole.ratings_.to_ratings()
         return whole
 
-    def _without_ratings(self) -> Self:
-        """Return a copy that does not keep its ratings."""
+    def without_ratings(self) -> Self:
+        """Return a copy that does not keep its ratings, or interactions.
+
+        Returns
+        -------
+        model
+        """
         lean = copy.copy(self)
         lean.ratings_ = None
         return lean
 
     def _saved(self) -> dict[str, Any]:
-        """Return what a file holds of what was learned, by attribute, in a form that `cofactor.model.state` takes."""
-        return {name: getattr(self, name) for name in self._learned}
+        """Return what a file holds of what was learned, by attribute, in a form that `cofactor.model.state` takes.
+
+        Ratings stand in a file once, not in each part of a model.
+        """
+        return {name: _lean(field.to_plain(getattr(self, name))) for name, field in self._learned.items()}
 
     def _restore(self, saved: dict[str, Any]) -> None:
         """Take what `_saved` returned, read from a file and not checked yet."""
-        for name in self._learned:
-            setattr(self, name, saved[name])
+        for name, field in self._learned.items():
+            setattr(self, name, field.from_plain(saved[name]))
 
     def _summary(self) -> dict[str, Any]:
         """Return what the file says of the model to those who do not load it."""
@@ -837,6 +849,13 @@ class Factored(InteractionModel):
         self._refuse_fold_in(side)
         own, other = (self.U_, self.V_) if side == "user" else (self.V_, self.U_)
         return directions(own, covariance(other))
+
+
+def _lean(value: Any) -> Any:
+    """Return something learned, in which models do not keep their ratings."""
+    if isinstance(value, list):
+        return [_lean(one) for one in value]
+    return value.without_ratings() if isinstance(value, InteractionModel) else value
 
 
 def _in_memory(value: Any) -> Any:

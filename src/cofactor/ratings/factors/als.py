@@ -13,7 +13,7 @@ from cofactor.model.estimator import learned, param
 from cofactor.problems import LeastSquaresProblem
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.base import FactorModel, Links
-from cofactor.ratings.factors.linked import Drawn, around, linked_penalties
+from cofactor.ratings.factors.linked import Drawn, FactorLink, around, linked_penalties
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.reasons import products, with_constant
@@ -109,7 +109,7 @@ class ALS(FactorModel):
 
     boundaries_: NDArray[np.float64] = learned("levels-1")
     mean_: float = learned()
-    links_: Links = learned(optional=True)
+    links_: Links = learned(kind=FactorLink, many=True)
 
     def _solver_by_parts(self) -> tuple[str, Callable[..., Solved]]:
         from cofactor.ratings.factors.in_shards import solve_least_squares

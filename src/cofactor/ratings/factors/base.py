@@ -37,6 +37,20 @@ if TYPE_CHECKING:
 Links = tuple[FactorLink | None, FactorLink | None]
 
 
+class _SavedValidation:
+    """How a file holds a `Validation`, whose module is imported when one is read."""
+
+    @staticmethod
+    def to_state(found: Validation) -> Any:
+        return plain(found)
+
+    @staticmethod
+    def from_state(state: Any) -> Validation:
+        from cofactor.model.selection.path import Validation
+
+        return Validation.from_plain(state)
+
+
 class FactorModel(Factored, RatingModel):
     """A model x_ij = U_i·V_j + b_i + c_j with a penalty of weight `alpha`, given or chosen by validation.
 
@@ -87,8 +101,8 @@ class FactorModel(Factored, RatingModel):
     user_bias_: NDArray[Any] = learned("users")
     item_bias_: NDArray[Any] = learned("items")
     alpha_: float = learned(check=number(low=0, inclusive=False))
-    validation_: Validation | None = learned(optional=True)
-    links_: Links = learned(saved=False, default=(None, None))
+    validation_: Validation | None = learned(kind=_SavedValidation, optional=True)
+    links_: Links = learned(kind=FactorLink, many=True, saved=False, default=(None, None))
     objective_: float = learned()
     history_: list[float] = learned()
     certificate_: float = learned()
@@ -253,23 +267,6 @@ class FactorModel(Factored, RatingModel):
             raise unknown_features(argument)
         return {}
 
-    def _saved(self) -> dict[str, Any]:
-        links = [None if link is None else link.to_state() for link in self.links_]
-        own = {"links_": links} if "links_" in self._learned else {}
-        return super()._saved() | own | {"validation_": plain(self.validation_)}
-
-    def _restore(self, saved: dict[str, Any]) -> None:
-        from cofactor.model.selection.path import Validation
-
-        found, links = saved["validation_"], saved.get("links_", [None, None])
-        super()._restore(saved | {"validation_": None if found is None else Validation.from_plain(found)})
-        shapes = self._shapes_of_rows()
-        users, items = (
-            None if state is None else FactorLink.from_state(argument, state, {name: shapes[name] for name in names})
-            for argument, state, names in zip(ARGUMENTS, links, self._linked, strict=True)
-        )
-        self.links_ = (users, items)
-
     def _shapes_of_rows(self) -> dict[str, tuple[int, ...]]:
         """Return the shape of a row of each array."""
         d = last_length(self.V_)
@@ -277,4 +274,10 @@ class FactorModel(Factored, RatingModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
+        if len(self.links_) != len(ARGUMENTS):
+            raise InvalidInputError("links_ must be of users and of items")
+        shapes = self._shapes_of_rows()
+        for link, names in zip(self.links_, self._linked, strict=True):
+            if link is not None:
+                link.check({name: shapes[name] for name in names})
         self._factor_scores.check()

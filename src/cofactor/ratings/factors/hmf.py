@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,6 @@ from cofactor.ratings.factors.scores import FactorScorer
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.scoring import Count, FirstBelow, Scorer
 from cofactor.ratings.tags import Tags
-from cofactor.ratings.updates import RowMerge
 from cofactor.solvers.result import Callback
 from cofactor.text import counted
 
@@ -112,7 +111,7 @@ class HMF(RatingModel):
     tol: float = param(default=1e-5)
     dtype: str = param(default="float32")
 
-    stages_: list[BinaryMMMF] = learned()
+    stages_: list[BinaryMMMF] = learned(kind=BinaryMMMF, many=True)
     alphas_: list[float] = learned()
 
     def _check_together(self) -> None:
@@ -165,19 +164,10 @@ class HMF(RatingModel):
         return sum(stage.n_iter_ for stage in self.stages_)
 
     def _fold_in(self, given: FitInput) -> None:
-        self.stages_ = [stage._folded_in(part)._without_ratings() for stage, part in self._parts(given)]
+        self.stages_ = [stage._folded_in(part).without_ratings() for stage, part in self._parts(given)]
 
     def _fold_in_items(self, given: FitInput) -> None:
-        self.stages_ = [stage._items_folded_in(part)._without_ratings() for stage, part in self._parts(given)]
-
-    def _merge_rows(self, part: HMF, merge: RowMerge) -> None:
-        self.stages_ = self._merged_parts(self.stages_, part.stages_, merge)
-
-    def to_memory(self) -> Self:
-        """Return a model that needs no folder of shards, see `RatingModel`."""
-        whole = super().to_memory()
-        whole.stages_ = [stage.to_memory() for stage in self.stages_]
-        return whole
+        self.stages_ = [stage._items_folded_in(part).without_ratings() for stage, part in self._parts(given)]
 
     def _parts(self, given: FitInput) -> Iterator[tuple[BinaryMMMF, FitInput]]:
         """Yield each stage, and what it is given."""
@@ -192,7 +182,6 @@ class HMF(RatingModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        self.stages_ = self._checked_parts(self.stages_, BinaryMMMF)
         if len(self.stages_) != len(self.scale_) - 1:
             raise InvalidInputError(f"{len(self.scale_)} levels need {len(self.scale_) - 1} parts of class BinaryMMMF")
 

@@ -14,6 +14,7 @@ from cofactor.model.estimator import learned, param
 from cofactor.penalties import CentredL2, Penalty
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.base import Links
+from cofactor.ratings.factors.linked import FactorLink
 from cofactor.ratings.factors.loss_fit import LossFactorization
 from cofactor.ratings.tags import Tags
 
@@ -103,7 +104,7 @@ class MMMF(LossFactorization):
     alpha_thresholds: float = param(number(low=0), default=5.0)
     construction: str = param(one_of(CONSTRUCTIONS), default="all")
 
-    links_: Links = learned(optional=True)
+    links_: Links = learned(kind=FactorLink, many=True)
 
     @property
     def _linked(self) -> tuple[tuple[str, ...], tuple[str, ...]]:

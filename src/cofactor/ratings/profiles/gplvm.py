@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.probability import Pairwise, of_all_pairs
 from cofactor.ratings.scoring import PROBABILITY_DECISIONS, CommonBoundaries, ProbabilityScorer, half_way
 from cofactor.ratings.tags import Tags
+from cofactor.ratings.updates import RowMerge
 from cofactor.solvers.lbfgs import lbfgs
 from cofactor.solvers.sgd import stochastic_gradient
 
@@ -360,7 +361,7 @@ class GPLVM(RatingModel):
         """Minimise J over the items' positions; those of other items are fixed, and users who rated none of them out.
 
         The ratings of other items by the same users take part. Weights of users belong to all ratings, see
-        `_finalize_update`.
+        `_merge_rows`.
         """
         ratings, before = given.ratings, cast(GPLVM, given.before)
         whole = ratings if given.whole is None else given.whole
@@ -385,9 +386,10 @@ class GPLVM(RatingModel):
         self.V_ = problem.arrays(part.filled(result.x))[0][mine].copy()
         self.item_bias_ = biases
 
-    def _finalize_update(self, ratings: Ratings) -> None:
-        """Solve for the weights of all users, whose items may have moved."""
-        self._set_weights(ratings)
+    def _merge_rows(self, part: Self, merge: RowMerge) -> None:
+        super()._merge_rows(part, merge)
+        if merge.whole is not None:  # of all users, whose items may have moved
+            self._set_weights(merge.whole)
 
     @property
     def scorer_(self) -> GPLVMScorer:

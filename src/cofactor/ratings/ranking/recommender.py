@@ -215,14 +215,14 @@ class Recommender(InteractionModel):
     callback: Callback | None = param(check_callback, default=None)
     verbose: int = param(default=0)
 
-    implicit_models_: list[ImplicitModel] = learned()
+    implicit_models_: list[ImplicitModel] = learned(kind=ImplicitModel, many=True)
     rating_model_: RatingModel | None = learned(optional=True)
     knots_: NDArray[np.float64] = learned("models", dtype=np.float64)
     weights_: NDArray[np.float64] = learned("models 2", dtype=np.float64)
     exponent_: float = learned(check=number(low=-np.inf))
     usual_interactions_: float = learned(check=number(low=0, inclusive=False))
     tried_: dict[str, list[Any]] = learned()
-    cold_: ColdItems | None = learned(optional=True, default=None)
+    cold_: ColdItems | None = learned(kind=ColdItems, optional=True, default=None)
     kind_weights_: dict[str, float] = learned()
 
     def _check_together(self) -> None:
@@ -903,19 +903,6 @@ class Recommender(InteractionModel):
         return self
 
     # ---------------------------------------------------------------- files
-
-    def _saved(self) -> dict[str, Any]:
-        """Return what a file holds; the ratings stand in it once, not in each part."""
-        whole = super()._saved()
-        whole["implicit_models_"] = [part._without_ratings() for part in self.implicit_models_]
-        if self.rating_model_ is not None:
-            whole["rating_model_"] = self.rating_model_._without_ratings()
-        whole["cold_"] = None if self.cold_ is None else self.cold_.to_state()
-        return whole
-
-    def _restore(self, saved: dict[str, Any]) -> None:
-        state = saved["cold_"]
-        super()._restore({**saved, "cold_": None if state is None else ColdItems.from_state(state)})
 
     def _check_learned(self) -> None:
         """Refuse what was read from a file if it does not fit together."""

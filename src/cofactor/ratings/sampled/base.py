@@ -32,8 +32,7 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links import LinkedSides, decompose_mask
 from cofactor.ratings.sampled.chains import (
     FitChains,
-    chains_from_plain,
-    chains_to_plain,
+    SavedChain,
     check_samples,
     check_state,
     checksum,
@@ -42,6 +41,7 @@ from cofactor.ratings.sampled.chains import (
     in_pieces,
     log_likelihoods,
     pooled,
+    reunited,
     rows_of_users,
     run_side_by_side,
     with_samples,
@@ -185,7 +185,7 @@ class SampledModel(RatingModel):
     seed_: int = learned()
     target_: dict[str, Any] = learned()
     samples_: dict[str, NDArray[np.float32]] = learned()
-    chains_: list[Chain] = learned()
+    chains_: list[Chain] = learned(kind=SavedChain, many=True)
 
     #: Arrays of a sample, and the names of their axes: "user" or "item" comes first where each has a row.
     _sampled: ClassVar[dict[str, str]]
@@ -606,14 +606,6 @@ class SampledModel(RatingModel):
 
     # ---------------------------------------------------------------- saving
 
-    @property
-    def means_(self) -> dict[str, NDArray[np.float32]]:
-        """What a file holds of means over the samples, which would take long to find again."""
-        return {}
-
-    def _restore_means(self, saved: dict[str, NDArray[np.float32]]) -> None:
-        """Take what `means_` was."""
-
     def save(self, path: str | Path, *, ratings: bool = True, n_samples: int | None = None) -> None:
         """Write the model to a file, which `cofactor.load` reads; nothing in it is ever executed.
 
@@ -634,18 +626,9 @@ class SampledModel(RatingModel):
             lean._keep_frames(self, subset.where)
         super(SampledModel, lean).save(path, ratings=ratings)
 
-    def _saved(self) -> dict[str, Any]:
-        return super()._saved() | {"chains_": chains_to_plain(self.chains_), "means_": self.means_}
-
-    def _restore(self, saved: dict[str, Any]) -> None:
-        saved = dict(saved)
-        entries, samples, means = saved.pop("chains_"), saved["samples_"], saved["means_"]
-        if not isinstance(entries, list) or not isinstance(samples, dict) or not isinstance(means, dict):
-            raise InvalidInputError("samples_, means_ and chains_ are not what a model has")
-        super()._restore(saved | {"chains_": []})
-        check_samples(samples, {name: _shape(axes, self._lengths()) for name, axes in self._sample_axes.items()})
-        self.chains_ = chains_from_plain(entries, samples)
-        self._restore_means(means)
+    def _samples_of_chains(self) -> dict[str, NDArray[Any]]:
+        """Return the samples as chains have them."""
+        return self.samples_
 
     def _check_learned(self) -> None:
         super()._check_learned()
@@ -655,6 +638,10 @@ class SampledModel(RatingModel):
             json.dumps(self.target_)  # a warm start compares its values
         except TypeError as error:
             raise InvalidInputError(f"target_ holds what no parameter has ({error})") from error
+        if not isinstance(self.samples_, dict):
+            raise InvalidInputError("samples_ is not what a model has")
+        check_samples(self.samples_, {name: _shape(axes, self._lengths()) for name, axes in self._sample_axes.items()})
+        self.chains_ = reunited(self.chains_, self._samples_of_chains())
         shapes = {name: _shape(axes, self._lengths()) for name, axes in self._state_axes.items()}
         for chain in self.chains_:
             check_state(chain, shapes)

@@ -139,15 +139,20 @@ class RatingTimes:
         return {"indptr": self.indptr, "seconds": self.seconds, "now": self.now}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any], n_users: int) -> Self:
-        """Rebuild it from what `to_state` returned; what does not fit together is refused."""
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Rebuild it from what `to_state` returned; what does not fit is refused, and `check` has to follow."""
         indptr, seconds = state["indptr"], state["seconds"]
-        if not isinstance(indptr, np.ndarray) or indptr.dtype != np.int64 or indptr.shape != (n_users + 2,):
-            raise InvalidInputError(f"offsets of moments must be {n_users + 2} whole numbers")
+        if not isinstance(indptr, np.ndarray) or indptr.dtype != np.int64 or indptr.ndim != 1:
+            raise InvalidInputError("offsets of moments must be whole numbers")
         if indptr[0] != 0 or (np.diff(indptr) < 0).any():
             raise InvalidInputError("offsets of moments must begin with 0 and not fall")
         check_array("seconds of moments", seconds, (int(indptr[-1]),), np.float64)
         return cls(indptr, seconds, member(state, "now", float))
+
+    def check(self, n_users: int) -> None:
+        """Refuse what was read from a file, if it is not of so many users."""
+        if len(self.indptr) != n_users + 2:
+            raise InvalidInputError(f"offsets of moments must be {n_users + 2} whole numbers")
 
     def joined(
         self, other: RatingTimes, merge: RowMerge, drift: NDArray[np.float32], of_other: NDArray[np.float32]
@@ -452,8 +457,8 @@ class OrdinalProbit(ProbitModel):
 
     n_factors_: int = learned(check=whole())
     n_implicit_: int = learned(check=whole())
-    is_shadow_: NDArray[np.bool_] = learned()
-    past_: RatingTimes | None = learned(optional=True, default=None)
+    is_shadow_: NDArray[np.bool_] = learned("users", dtype=np.bool_)
+    past_: RatingTimes | None = learned(kind=RatingTimes, optional=True, default=None)
 
     _sampled: ClassVar[dict[str, str]] = {
         "U": "user factor", "V": "item factor", "thresholds": "user boundary",
@@ -779,16 +784,17 @@ class OrdinalProbit(ProbitModel):
     def _n_training(self) -> int:
         return int((~self.is_shadow_).sum())
 
-    def _saved(self) -> dict[str, Any]:
-        return super()._saved() | {"past_": None if self.past_ is None else self.past_.to_state()}
+    def _samples_of_chains(self) -> dict[str, NDArray[Any]]:
+        if not self.is_shadow_.any():
+            return self.samples_
+        return without_shadow(self.samples_, self._of_users, self.is_shadow_)
 
-    def _restore(self, saved: dict[str, Any]) -> None:
-        past = None if saved["past_"] is None else RatingTimes.from_state(saved["past_"], len(self.users_))
-        _check_shadow(saved["is_shadow_"], len(self.users_))
-        super()._restore(saved | {"past_": past})
-        if self.is_shadow_.any():
-            for chain in self.chains_:
-                chain.samples = without_shadow(chain.samples, self._of_users, self.is_shadow_)
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        if self.is_shadow_.all():
+            raise InvalidInputError("all users are shadow users")
+        if self.past_ is not None:
+            self.past_.check(len(self.users_))
 
     def _lengths(self) -> dict[str, int]:
         lengths = super()._lengths() | {"shadow": int(self.is_shadow_.sum()) + 1}
@@ -923,14 +929,6 @@ def without_shadow(
         for key, chosen in ((name, ~is_shadow), (_SHADOW + name, is_shadow)):
             apart[key] = samples[name][:, np.append(chosen, True)]
     return apart
-
-
-def _check_shadow(is_shadow: Any, n: int) -> None:
-    """Refuse what does not say of each of n users whether they are a shadow user, and what says it of all."""
-    if not isinstance(is_shadow, np.ndarray) or is_shadow.dtype != np.bool_ or is_shadow.shape != (n,):
-        raise InvalidInputError(f"is_shadow_ must say of each of {n} users whether they are a shadow user")
-    if is_shadow.all():
-        raise InvalidInputError("all users are shadow users")
 
 
 def _users_of_shard(
