@@ -276,6 +276,8 @@ class Link:
         link = cls(argument, n_sparse, standard=standard, foreign=foreign, **given)
         if foreign and (standard is None or link.projection is not None or link.n_sparse < 0):
             raise InvalidInputError("a link to columns that are not there must have features of its own")
+        if link.projection is not None:
+            check_array("projection", link.projection, (*np.shape(link.projection)[:1], link.n_features), np.float32)
         rows = 0 if standard is None else standard.n_columns
         if link.usual is not None:
             check_array("usual features", link.usual, (1 + rows, link.n_features), np.float64)
@@ -287,8 +289,8 @@ class Link:
         """Refuse what was read from a file, if it does not fit so many columns of the mask."""
         if self.n_sparse not in (0, n_columns) and not self.foreign:
             raise InvalidInputError(f"the link has {self.n_sparse} columns of the mask, the model {n_columns}")
-        if self.projection is not None:
-            check_array("projection", self.projection, (n_columns, self.n_features), np.float32)
+        if self.projection is not None and len(self.projection) != n_columns:
+            raise InvalidInputError(f"projection has {len(self.projection)} rows, and the model {n_columns} columns")
 
 
 @dataclass(frozen=True)

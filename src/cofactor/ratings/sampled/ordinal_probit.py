@@ -289,6 +289,12 @@ _SHADOW = "shadow_"  #: begins the names of arrays of shadow users in chains
 _FAR = 40.0  #: an infinite threshold
 
 
+def _check_shadow(name: str, is_shadow: Any) -> None:
+    """Refuse shadow users without any whom they could follow."""
+    if np.all(is_shadow):
+        raise InvalidInputError(f"{name} says of all users that they are shadow users")
+
+
 def _knows_drift(model: OrdinalProbit) -> bool:
     if model.time:
         return True
@@ -457,7 +463,7 @@ class OrdinalProbit(ProbitModel):
 
     n_factors_: int = learned(check=whole())
     n_implicit_: int = learned(check=whole())
-    is_shadow_: NDArray[np.bool_] = learned("users", dtype=np.bool_)
+    is_shadow_: NDArray[np.bool_] = learned("users", dtype=np.bool_, check=_check_shadow)
     past_: RatingTimes | None = learned(kind=RatingTimes, optional=True, default=None)
 
     _sampled: ClassVar[dict[str, str]] = {
@@ -791,8 +797,6 @@ class OrdinalProbit(ProbitModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        if self.is_shadow_.all():
-            raise InvalidInputError("all users are shadow users")
         if self.past_ is not None:
             self.past_.check(len(self.users_))
 
