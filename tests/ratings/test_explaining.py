@@ -178,7 +178,7 @@ def test_a_recommender_mixes_reasons_for_interactions_and_likes() -> None:
     (slope, bend), knot = alone.weights_[0], alone.knots_[0]
 
     def of_interactions(scores: np.ndarray) -> np.ndarray:
-        log_interactions = part._log_interactions(scores)
+        log_interactions = part.log_interactions(scores)
         return slope * log_interactions + bend * np.maximum(log_interactions - knot, 0)
 
     fallen = of_interactions(scores)[:, None] - of_interactions(scores[:, None] - part.explain(3, items).contributions)

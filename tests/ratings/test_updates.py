@@ -81,7 +81,7 @@ def test_items_minimise_the_objective_of_their_ratings(kind: type[RatingModel]) 
     """No step of an item's own row lowers it, users held fixed, and the planes of a level that they have."""
     before = kind(2, 2.0, dtype="float64", tol=1e-10, max_iter=5000, random_state=0).fit(X[~LATE], Y[~LATE])
     ratings = among(as_ratings(X, Y), items=before.items_, users=before.users_)
-    part = before._items_folded_in(FitInput(ratings))
+    part = before.items_folded_in(FitInput(ratings))
     rng = np.random.default_rng(0)
     for j in range(4):
         here = slice(*ratings.col_indptr[j : j + 2])

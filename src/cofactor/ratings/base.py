@@ -195,7 +195,7 @@ class RatingModel(InteractionModel):
         InvalidInputError
             A ValueError, if parameters or data are not valid; the message says what was found and what to do.
         """
-        return self._learn(self._given(X, y, time, sample_weight, user_features, item_features))
+        return self.learn(self._given(X, y, time, sample_weight, user_features, item_features))
 
     def _given(self, X: Any, y: Any, time: Any, sample_weight: Any, user_features: Any, item_features: Any) -> FitInput:
         """Return what to learn from, checked as the parameters are."""
@@ -248,14 +248,21 @@ class RatingModel(InteractionModel):
         if new.weights is not None:
             self.require("weights")
 
-    def _learn(self, given: FitInput, listener: Callback | None = None) -> Self:
+    def learn(self, given: FitInput, listener: Callback | None = None) -> Self:
         """Learn from checked ratings, wholly or not at all: a fit that fails leaves the model as it was.
+
+        For models that are made of others, as `learn_as_part`, `folded_in` and `items_folded_in` are; `fit` is for all
+        else.
 
         Parameters
         ----------
         given : FitInput
         listener : callable, optional
             Called with progress; by default the model's own callback is.
+
+        Returns
+        -------
+        self
         """
         ratings, listener = given.ratings, listener or getattr(self, "callback", None)
         refuse_too_large(self, self._fit_bytes(ratings), ratings.n_ratings)
@@ -266,10 +273,23 @@ class RatingModel(InteractionModel):
             fitted._fit(replace(given, monitor=monitor, before=self))
         return self
 
-    def _learn_as_part(self, ratings: Ratings, listener: Callback | None, name: str = "") -> Self:
-        """Learn as a part of another model: it keeps the ratings, listens, and has a name for the part in warnings."""
+    def learn_as_part(self, ratings: Ratings, listener: Callback | None, name: str = "") -> Self:
+        """Learn as a part of another model, which keeps the ratings.
+
+        Parameters
+        ----------
+        ratings : Ratings
+        listener : callable or None
+            Called with progress.
+        name : str, optional
+            What warnings call the part.
+
+        Returns
+        -------
+        self
+        """
         self._check_params()
-        self._learn(FitInput(ratings, name=name), listener)
+        self.learn(FitInput(ratings, name=name), listener)
         self.ratings_ = None
         return self
 
@@ -529,7 +549,7 @@ class RatingModel(InteractionModel):
             Of the same class, with the same methods, knowing the users given here only, and of their ratings those it
             was given here or merged.
         """
-        return self._folded_in(self._new_users(X, y, user_features, known, time, sample_weight))
+        return self.folded_in(self._new_users(X, y, user_features, known, time, sample_weight))
 
     @available_if(_folds_in_items)
     def fold_in_items(
@@ -580,7 +600,7 @@ class RatingModel(InteractionModel):
         if table is not None and not self.knows_features("item"):
             raise unknown_features(table.argument)
         ratings = self._new_items(X, y, known, table, time, sample_weight)
-        return self._items_folded_in(FitInput(ratings, item_features=table))
+        return self.items_folded_in(FitInput(ratings, item_features=table))
 
     def _new_users(
         self,
@@ -693,15 +713,33 @@ class RatingModel(InteractionModel):
             new = merged(without_ratings(users, _others(table.ids, self.items_), scale), new)
         return new if sparse.issparse(X) else self._resolve_known(new, known, "items")
 
-    def _folded_in(self, given: FitInput) -> Self:
-        """Return a copy that knows the given users instead of those of training."""
+    def folded_in(self, given: FitInput) -> Self:
+        """Return a copy that knows the given users instead of those of training; see `learn`.
+
+        Parameters
+        ----------
+        given : FitInput
+
+        Returns
+        -------
+        RatingModel
+        """
         new = copy.copy(self)
         new.users_, new.ratings_, new.updates_ = given.ratings.users, given.ratings, None
         new._fold_in(replace(given, before=self))
         return new
 
-    def _items_folded_in(self, given: FitInput) -> Self:
-        """Return a copy that knows the given items instead of those of training."""
+    def items_folded_in(self, given: FitInput) -> Self:
+        """Return a copy that knows the given items instead of those of training; see `learn`.
+
+        Parameters
+        ----------
+        given : FitInput
+
+        Returns
+        -------
+        RatingModel
+        """
         new = copy.copy(self)
         new.items_, new.ratings_, new.updates_ = given.ratings.items, given.ratings, None
         new._fold_in_items(replace(given, before=self))
@@ -863,11 +901,11 @@ class RatingModel(InteractionModel):
             return replace(given, ratings=among(both, **ids))
 
         if len(new_users):
-            self._merge_part(self._folded_in(of(users=new_users, items=self.items_)), "user", both.users)
+            self._merge_part(self.folded_in(of(users=new_users, items=self.items_)), "user", both.users)
         if len(new_items):
-            self._merge_part(self._items_folded_in(of(items=new_items)), "item", both.items)
-        self._merge_part(self._items_folded_in(of(items=items)), "item", both.items)
-        self._merge_part(self._folded_in(of(users=users)), "user", both.users, both)
+            self._merge_part(self.items_folded_in(of(items=new_items)), "item", both.items)
+        self._merge_part(self.items_folded_in(of(items=items)), "item", both.items)
+        self._merge_part(self.folded_in(of(users=users)), "user", both.users, both)
 
     def _merge_part(self, part: Self, side: SideName, ids: IdMap, whole: Ratings | None = None) -> None:
         """Join a part, by the ids of both; with all ratings, if it is the last."""

@@ -149,7 +149,7 @@ class Ensemble(RatingModel):
         if not isinstance(getattr(kind, "alpha", None), str):
             return kind
         first = clone(kind).set_params(random_state=seed, callback=None)
-        first._learn_as_part(ratings, monitor.stage("choice of alpha"))
+        first.learn_as_part(ratings, monitor.stage("choice of alpha"))
         chosen = getattr(first, "alphas_", None) or first.alpha_
         return kind.set_params(alpha=chosen)
 
@@ -171,10 +171,10 @@ class Ensemble(RatingModel):
         return sum(member.n_iter_ for member in members)
 
     def _fold_in(self, given: FitInput) -> None:
-        self.members_ = [member._folded_in(given).without_ratings() for member in self.members_]
+        self.members_ = [member.folded_in(given).without_ratings() for member in self.members_]
 
     def _fold_in_items(self, given: FitInput) -> None:
-        self.members_ = [member._items_folded_in(given).without_ratings() for member in self.members_]
+        self.members_ = [member.items_folded_in(given).without_ratings() for member in self.members_]
 
     @property
     def scorer_(self) -> MeanScorer:
@@ -242,4 +242,4 @@ def _fit_member(
     threads: int,
 ) -> RatingModel:
     with thread_limit(threads):
-        return model._learn_as_part(ratings if part is None else ratings.subset(part), callback)
+        return model.learn_as_part(ratings if part is None else ratings.subset(part), callback)

@@ -164,10 +164,10 @@ class HMF(RatingModel):
         return sum(stage.n_iter_ for stage in self.stages_)
 
     def _fold_in(self, given: FitInput) -> None:
-        self.stages_ = [stage._folded_in(part).without_ratings() for stage, part in self._parts(given)]
+        self.stages_ = [stage.folded_in(part).without_ratings() for stage, part in self._parts(given)]
 
     def _fold_in_items(self, given: FitInput) -> None:
-        self.stages_ = [stage._items_folded_in(part).without_ratings() for stage, part in self._parts(given)]
+        self.stages_ = [stage.items_folded_in(part).without_ratings() for stage, part in self._parts(given)]
 
     def _parts(self, given: FitInput) -> Iterator[tuple[BinaryMMMF, FitInput]]:
         """Yield each stage, and what it is given."""
@@ -224,4 +224,4 @@ def _called(q: int) -> str:
 
 def _fit_stage(model: BinaryMMMF, ratings: Ratings, q: int, callback: Callback | None, threads: int) -> BinaryMMMF:
     with thread_limit(threads):
-        return model._learn_as_part(ratings.at_boundary(q), callback, _called(q))
+        return model.learn_as_part(ratings.at_boundary(q), callback, _called(q))

@@ -182,21 +182,21 @@ class LogisticMF(ImplicitFactorModel):
         interactions, generator, chosen = given.ratings, make_generator(self.random_state), self
         if isinstance(self.alpha, str):
             held_out = HeldOut.of(interactions, int(generator.integers(2**31)))
-            chosen = clone(self).set_params(**self._tune(held_out, given.monitor)[0])
+            chosen = clone(self).set_params(**self.tune(held_out, given.monitor)[0])
         self.alpha_, n = float(chosen.alpha), len(interactions.users)
         U, V, _ = self._start(interactions, chosen._rank(interactions), generator)
         share = np.clip(self.popularity_, 0.5 / max(n, 1), 1 - 0.5 / max(n, 1))
         self.user_bias_ = np.zeros(n, dtype=np.float32)
         self._solve(given, U, V, np.log(share / (1 - share)).astype(np.float32), self.max_iter)
 
-    def _tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+    def tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
         """Choose alpha, then how many factors."""
         given = FitInput(held_out.train)
         max_iter = min(_ITERATIONS, self.max_iter) if isinstance(self.alpha, str) else self.max_iter
 
         def learn(n_factors: int, alpha: float) -> NDArray[np.float32]:
-            inner = clone(self).set_params(n_factors=n_factors, alpha=alpha, max_iter=max_iter)
-            return inner.set_params(callback=None, verbose=0)._learn(given)._all_log_interactions(held_out.users)
+            settings: dict[str, Any] = {"n_factors": n_factors, "alpha": alpha, "max_iter": max_iter}
+            return self._log_interactions_without(held_out, callback=None, verbose=0, **settings)
 
         trials = Trials(held_out, learn, monitor)
         if not isinstance(self.alpha, str):
@@ -277,6 +277,6 @@ class LogisticMF(ImplicitFactorModel):
     def _factor_scores(self) -> FactorScores:
         return FactorScores(self.U_, self.V_, self.user_bias_, self.item_bias_)
 
-    def _log_interactions(self, scores: NDArray[Any]) -> NDArray[np.float32]:
+    def log_interactions(self, scores: NDArray[Any]) -> NDArray[np.float32]:
         """Return the logarithm of the probability, hardly below that of .0001: smaller ones are not known so well."""
         return soft_log(expit(scores), 0.0002)

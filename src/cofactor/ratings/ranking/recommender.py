@@ -361,7 +361,7 @@ class Recommender(InteractionModel):
         models = self._implicit_models(len(interactions.users) * len(interactions.items))
         seed, *seeds = (int(s) for s in generator.integers(2**31, size=len(models) + 2))
         parts = [_seeded(clone(part), s) for part, s in zip(models, seeds[1:], strict=True)]
-        held_out = HeldOut.of(interactions, seed, latest=any(part._asks_what_is_next for part in parts))
+        held_out = HeldOut.of(interactions, seed, latest=any(part.asks_what_is_next for part in parts))
         self.usual_interactions_ = held_out.usual
         tables = self._try(parts, held_out, monitor)
         kept = list(range(len(tables)))
@@ -370,7 +370,7 @@ class Recommender(InteractionModel):
         self.knots_, self.weights_ = np.zeros(len(kept)), np.tile([1 / len(kept), 0.0], (len(kept), 1))
         self.exponent_ = 0.0
         while len(held_out.users):
-            straight = [k for k, part in enumerate(kept) if parts[part]._evidence]
+            straight = [k for k, part in enumerate(kept) if parts[part].evidence]
             best, self.knots_ = held_out.best([tables[k] for k in kept], straight)
             self.weights_, self.exponent_ = best.weights.reshape(len(kept), -1), best.exponent
             if self.interactions is not None or self.weights_[:, 0].min() >= 0:
@@ -384,13 +384,13 @@ class Recommender(InteractionModel):
         del tables
         kinds = [parts[k] for k in kept]
         self.implicit_models_ = [
-            part._learn(FitInput(interactions), monitor.stage(type(part).__name__)) for part in kinds
+            part.learn(FitInput(interactions), monitor.stage(type(part).__name__)) for part in kinds
         ]
         self.rating_model_ = None
         if rated is not None:
             kind = self._rating_kind()
             try:
-                self.rating_model_ = _seeded(kind, seeds[0])._learn(rated, monitor.stage(type(kind).__name__))
+                self.rating_model_ = _seeded(kind, seeds[0]).learn(rated, monitor.stage(type(kind).__name__))
             except InvalidInputError as error:
                 raise _ended_early(monitor, type(kind).__name__) or error from None
         given = interactions if rated is None else rated.ratings
@@ -418,7 +418,7 @@ class Recommender(InteractionModel):
                 is_late = choosing.stopped or time.perf_counter() > end or not len(held_out.users)
                 if tables and self.interactions is None and is_late:
                     break
-                choices, table = part._tune(held_out, choosing.inside(type(part).__name__))
+                choices, table = part.tune(held_out, choosing.inside(type(part).__name__))
                 part.set_params(**choices)
                 tables.append(self._feature(part, table, held_out.counts))
                 self.tried_["model"].append(type(part).__name__)
@@ -559,7 +559,7 @@ class Recommender(InteractionModel):
 
     def _feature(self, part: ImplicitModel, log_interactions: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
         """Return the feature ℓ of an implicit-feedback model for users with so many interactions."""
-        power = part._evidence
+        power = part.evidence
         return (
             log_interactions * ((counts / self.usual_interactions_) ** power).astype(np.float32)[:, None]
             if power
@@ -567,12 +567,12 @@ class Recommender(InteractionModel):
         )
 
     def _log_odds(self, tables: Iterable[NDArray[np.float32]], counts: NDArray[Any]) -> NDArray[np.float32]:
-        """Return c · ℓ, given `_log_interactions` of each model, for users with so many interactions."""
+        """Return c · ℓ, given `log_interactions` of each model, for users with so many interactions."""
         usual, total = counts / self.usual_interactions_, None
         outer = (usual**self.exponent_).astype(np.float32)
         for part, table, weights, knot in zip(self.implicit_models_, tables, self.weights_, self.knots_, strict=True):
             total = np.zeros(table.shape, dtype=np.float32) if total is None else total
-            inner = (usual**part._evidence).astype(np.float32)
+            inner = (usual**part.evidence).astype(np.float32)
             add_bent(np.ascontiguousarray(table), inner, outer, *weights.astype(np.float32), np.float32(knot), total)
         return cast(Any, total)
 
@@ -713,8 +713,8 @@ class Recommender(InteractionModel):
         now, without = [], []
         for part in self.implicit_models_:
             scores = part._explained(row, columns).astype(np.float64)[:, None]
-            now.append(part._log_interactions(scores))
-            without.append(part._log_interactions(scores - part._contributions(row, columns)))
+            now.append(part.log_interactions(scores))
+            without.append(part.log_interactions(scores - part._contributions(row, columns)))
         return self._log_odds(now, counts).astype(np.float64) - self._log_odds(without, counts)
 
     def _why_liked(
@@ -820,15 +820,15 @@ class Recommender(InteractionModel):
             if self.rating_model_ is not None:
                 none = np.zeros(interactions.n_ratings, dtype=np.bool_)
                 unrated = FitInput(_on_scale(interactions.subset(none), self.scale_))
-                new.rating_model_ = self.rating_model_._folded_in(unrated)
+                new.rating_model_ = self.rating_model_.folded_in(unrated)
         else:
             model = copy.copy(cast(RatingModel, self.rating_model_)).set_params(**self._of_ratings)
             fresh = model._new_users(X, y, user_features, known, time, sample_weight)
             given = fresh.ratings
             interactions = as_interactions(given) if given.n_ratings else _on_scale(given, INTERACTED)
-            new.rating_model_ = model._folded_in(fresh)
+            new.rating_model_ = model.folded_in(fresh)
         new.users_, new.ratings_, new.updates_ = given.users, given, None
-        new.implicit_models_ = [part._folded_in(interactions) for part in self.implicit_models_]
+        new.implicit_models_ = [part.folded_in(interactions) for part in self.implicit_models_]
         return new
 
     def update(

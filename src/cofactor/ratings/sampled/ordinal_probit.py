@@ -552,7 +552,7 @@ class OrdinalProbit(ProbitModel):
                 raise InvalidInputError(with_time, argument="shadow")
             unknown = "error" if self.unknown == "error" else "drop"
             given = replace(given, shadow=_read_shadow(shadow, given.ratings, self.duplicates, unknown))
-        return self._learn(given)
+        return self.learn(given)
 
     @available_if(_knows_drift)
     def drift(self, users: Ids, time: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
