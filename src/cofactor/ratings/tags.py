@@ -91,6 +91,10 @@ _REFUSALS = {
         "{} learns from ratings in memory alone",
         "{} learn in shards; others from the files themselves, in Python from X.to_ratings()",
     ),
+    "probabilities": ("{} gives levels no probabilities", "{} do"),
+    "fold_in_items": ("{} cannot fold in items", "{} can"),
+    "similar": ("{} does not say how alike items are", "{} do"),
+    "additive": ("what ratings contribute to scores of {} does not sum to them", "that of {} does"),
     "explain": (
         (
             "the scores of this {} are no sum over what a user rated or interacted with, "

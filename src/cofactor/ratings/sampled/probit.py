@@ -282,6 +282,8 @@ class ProbitModel(Factored, SampledModel):
     tags = Tags(features=True, shards=True, probabilities=True, similar=True, explain=True, additive=False)
 
     links_: tuple[Link | None, Link | None] = learned(kind=Link, many=True)
+
+    #: Those that were found last, or read from a file.
     _means: PosteriorMeans | None = None
     means_: PosteriorMeans = learned(kind=PosteriorMeans, default=property(_means_now, _take_means))
 
