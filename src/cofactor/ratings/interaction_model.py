@@ -425,13 +425,7 @@ class InteractionModel(Estimator, ABC):
 
     @available_if(_compares)
     def similar_items(
-        self,
-        items: Ids,
-        n: int = 10,
-        *,
-        candidates: Iterable[Any] | None = None,
-        min_ratings: int = 5,
-        new_items: SideFeatures | None = None,
+        self, items: Ids, n: int = 10, *, candidates: Iterable[Any] | None = None, min_ratings: int = 5
     ) -> tuple[NDArray[Any], NDArray[np.float64]]:
         r"""Find the items that the same users like, or interact with.
 
@@ -449,7 +443,7 @@ class InteractionModel(Estimator, ABC):
         Parameters
         ----------
         items : array-like of shape (k,)
-            Item ids, of training or of `new_items`.
+            Item ids.
         n : int, default=10
             Number of similar items for each.
         candidates : array-like or iterable, optional
@@ -457,9 +451,6 @@ class InteractionModel(Estimator, ABC):
         min_ratings : int, default=5
             Fewest ratings, or interactions, in training of the items to choose from: what is known of items with few is
             mostly chance. Other values than 0 need a model with its ratings.
-        new_items : mapping, frame, or tuple, optional
-            Features of items that only these describe, in the columns of the `item_features` of the fit, of rating
-            models that take such. Rows of items of training are passed over, and only these are found.
 
         Returns
         -------
@@ -471,8 +462,8 @@ class InteractionModel(Estimator, ABC):
         Raises
         ------
         InvalidInputError
-            If an item is known in neither way, or a rating model comes from a fold-in, whose users are too few to
-            compare by.
+            If an item was not in training, or a rating model comes from a fold-in, whose users are too few to compare
+            by.
 
         References
         ----------
@@ -489,21 +480,8 @@ class InteractionModel(Estimator, ABC):
         >>> model = ItemKNN().fit([(u, i) for u, i in X if u % 2 == i % 2])
         >>> model.similar_items([0], 2, min_ratings=0)[0].tolist()
         [[2, 4]]
-        >>> y = [5 if u % 2 == i % 2 else 1 for u, i in X]
-        >>> genres = {i: ["drama" if i % 2 else "comedy"] for i in range(6)}
-        >>> model = ALS(2, 1.0, random_state=0).fit(X, y, item_features=genres)
-        >>> sorted(model.similar_items(["new"], 3, new_items={"new": ["drama"]})[0][0].tolist())
-        [1, 3, 5]
         """
-        if new_items is None:
-            return self._similar("item", self._item_directions, items, n, candidates, min_ratings)
-        check_is_fitted(self)
-        known: Any = self
-        self._refuse_fold_in("item")
-        part = with_new_items(known, new_items)
-        vectors = np.vstack([known.V_, part.V_])
-        both = partial(directions, vectors, covariance(known.U_))
-        return self._similar("item", both, items, n, candidates, min_ratings, part.items_)
+        return self._similar("item", self._item_directions, items, n, candidates, min_ratings)
 
     @available_if(_compares)
     def item_vectors(self, for_: str = SIMILARITY) -> Vectors:
@@ -748,6 +726,66 @@ class Factored(InteractionModel):
     def _item_directions(self) -> NDArray[np.float64]:
         """See `InteractionModel`."""
         return self._directions("item")
+
+    @available_if(_compares)
+    def similar_items(
+        self,
+        items: Ids,
+        n: int = 10,
+        *,
+        candidates: Iterable[Any] | None = None,
+        min_ratings: int = 5,
+        new_items: SideFeatures | None = None,
+    ) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """Find the items that the same users like, or interact with, also of new items which only features describe.
+
+        The similarity of two items is the correlation of their scores over users, see `RatingSVD.similar_users`.
+
+        Parameters
+        ----------
+        items : array-like of shape (k,)
+            Item ids, of training or of `new_items`.
+        n : int, default=10
+            Number of similar items for each.
+        candidates : array-like or iterable, optional
+            Ids of the items to choose from, which were in training; by default all.
+        min_ratings : int, default=5
+            Fewest ratings, or interactions, in training of the items to choose from: what is known of items with few is
+            mostly chance. Other values than 0 need a model with its ratings.
+        new_items : mapping, frame, or tuple, optional
+            Features of items that only these describe, in the columns of the `item_features` of the fit, of models that
+            take such. Rows of items of training are passed over.
+
+        Returns
+        -------
+        ids : ndarray of shape (k, n)
+            Item ids, the most similar first, never the item itself. Where fewer are left, there is None.
+        similarities : ndarray of shape (k, n)
+            From -1 to 1; -inf where the id is None, and 0 with an item whose factors are 0.
+
+        Raises
+        ------
+        InvalidInputError
+            If an item is known in neither way, the model learned without features of items, or comes from a fold-in,
+            whose users are too few to compare by.
+
+        Examples
+        --------
+        >>> from cofactor.ratings import ALS
+        >>> X = [(u, i) for u in range(8) for i in range(6)]
+        >>> y = [5 if u % 2 == i % 2 else 1 for u, i in X]
+        >>> genres = {i: ["drama" if i % 2 else "comedy"] for i in range(6)}
+        >>> model = ALS(2, 1.0, random_state=0).fit(X, y, item_features=genres)
+        >>> sorted(model.similar_items(["new"], 3, new_items={"new": ["drama"]})[0][0].tolist())
+        [1, 3, 5]
+        """
+        if new_items is None:
+            return super().similar_items(items, n, candidates=candidates, min_ratings=min_ratings)
+        check_is_fitted(self)
+        self._refuse_fold_in("item")
+        part = with_new_items(self, new_items)
+        both = partial(directions, np.vstack([self.V_, part.V_]), covariance(self.U_))
+        return self._similar("item", both, items, n, candidates, min_ratings, part.items_)
 
     def similar_users(
         self, users: Ids, n: int = 10, *, candidates: Iterable[Any] | None = None, min_ratings: int = 5

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.offered import kinds_of
-
-if TYPE_CHECKING:
-    from cofactor.ratings.interaction_model import InteractionModel
 
 __all__ = ["Tag", "Tags", "With", "refusal"]
 
@@ -108,7 +105,7 @@ _REFUSALS = {
 _ARGUMENTS = {"weights": "sample_weight", "shards": "X"}
 
 
-def refusal(model: InteractionModel, tag: str, argument: str | None = None) -> InvalidInputError:
+def refusal(model: Any, tag: str, argument: str | None = None) -> InvalidInputError:
     """Return the error of a model that cannot do what callers may ask for, which names the models that can.
 
     Parameters
