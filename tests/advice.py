@@ -120,6 +120,14 @@ CASES: list[tuple[str, str | list[str]]] = [
         "ratings.ALS(2, 1.0, random_state=0).fit(X, y, item_features=films).recommend([1], new_items=films.assign(item=range(50, 70)))",
     ),
     ("recommender.recommend([1], quantile=0.9)", "recommender.recommend([1], quantile=0.9, rank_by='rating')"),
+    (
+        "ratings.URP(2).fit(X, y, item_features=films)",
+        "ratings.ALS(2, 1.0, random_state=0).fit(X, y, item_features=films)",
+    ),
+    (
+        "ratings.PMF(2, 1.0, link='logistic', solver='lbfgs').fit(X, y).explain(1, [2])",
+        "ratings.PMF(2, 1.0, link='identity', solver='lbfgs').fit(X, y).explain(1, [2])",
+    ),
     ("als.explain([1], [2])", "als.explain(user=1, items=[2])"),
     ("ratings.MMMF(2, 1.0, random_state=0).fit(X, y).explain(1, [2])", "als.explain(1, [2])"),
     # Predictions and times.

@@ -71,7 +71,7 @@ def test_an_interrupted_fit_says_how_to_go_on(run, folder: Path, tmp_path: Path,
     def stop(self: ALS, *more: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(ALS, "_fit_shards", stop)
+    monkeypatch.setattr(ALS, "fit", stop)
     ended = run("fit", folder, "-m", "als", "--alpha", "2", "--out", tmp_path / "model.cofactor")
     assert ended.status == 130
     kept = f"interrupted: what was done is kept in {folder}/.fit-*, and the same command with --resume goes on"

@@ -111,7 +111,7 @@ def test_ratings_are_saved_on_request(name, tmp_path):
 
 
 #: What saves a model and rebuilds it; the arrays that a model adds are tested for each, below.
-saving = probed("save", "_to_state", "_saved", "_from_state", "_restore")
+saving = probed("save", "_to_state", "_from_state")
 
 
 @saving

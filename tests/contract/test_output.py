@@ -212,12 +212,30 @@ def test_fold_in_of_training_users_finds_their_factors_again(name):
     assert np.mean(folded.predict(X[old]) != model.predict(X[old])) < 0.01
 
 
+@every_class
+def test_a_model_does_what_its_tags_say_and_has_no_method_for_the_rest(name):
+    model = fitted(name)
+    user, items = model.users_.ids[0], model.items_.ids[:2]
+    calls = {
+        "probabilities": ("predict_proba", [(user, item) for item in items]),
+        "explain": ("explain", user, items),
+        "similar": ("similar_items", items),
+        "fold_in_items": ("fold_in_items", [(user, -1), (user, -2)], model.scale_[:2]),
+    }
+    for tag, (method, *arguments) in calls.items():
+        assert hasattr(model, method) == model.can(tag)
+        if model.can(tag):
+            getattr(model, method)(*arguments)
+        else:
+            with pytest.raises(InvalidInputError, match=type(model).__name__):
+                model.require(tag)
+
+
 @every
 def test_fold_in_of_training_items_finds_their_factors_again(name):
     """Under new ids, from the ratings that they had: items are then what they were, to those who rated others too."""
     model, (X, y) = fitted(name), data(name)
-    if name.startswith("GPLVM"):  # it says what it does of a user by all that the user rated
-        assert not hasattr(model, "fold_in_items")
+    if not model.can("fold_in_items"):
         return
     some = np.unique(X[:, 1])[[2, 9, 17]]
     own = np.isin(X[:, 1], some)

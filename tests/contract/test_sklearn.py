@@ -51,7 +51,7 @@ def test_every_model_is_under_contract():
 
 
 #: Models on which all is checked, for all classes that inherit these methods.
-WHOLE = overriding("fit", "_learn", "predict", "decision_function", "score", "_read", "__sklearn_tags__")
+WHOLE = overriding("fit", "learn", "predict", "decision_function", "score", "_read", "__sklearn_tags__")
 
 
 @pytest.mark.filterwarnings("ignore:.*all factors are zero")
@@ -59,8 +59,7 @@ WHOLE = overriding("fit", "_learn", "predict", "decision_function", "score", "_r
 @every_class
 def test_check_estimator(name):
     model = fresh(name, n_sweeps=4, burn_in=2)  # what is checked is how it is called
-    takes_weights = model._takes_weights or name == "Ensemble"  # of MMMF here
-    expected = REASONS if takes_weights else REASONS | REFUSES_WEIGHTS
+    expected = REASONS if model.can("weights") else REASONS | REFUSES_WEIGHTS
     left_out = set() if name in WHOLE else OF_THE_BASE
     failed, passed = check_all(model, expected, left_out)
     assert not failed, failed

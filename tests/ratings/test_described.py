@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -66,7 +65,7 @@ def some(table: dict[str, np.ndarray], rows: Any, ids: Any = None) -> tuple[Any,
 
 
 def test_these_are_the_models_that_take_features():
-    taking = {name for name, kind in MODELS.items() if "item_features" in inspect.signature(kind.fit).parameters}
+    taking = {name for name, kind in MODELS.items() if kind().can("features")}
     assert taking == {type(model).__name__ for model in CASES.values()}
 
 
@@ -302,7 +301,7 @@ def test_models_that_know_no_new_items_say_which_do() -> None:
     X, y, _, items = data()
     for model in (RatingSVD(2, random_state=0), EASE(1.0)):
         model.fit(X, y) if isinstance(model, RatingSVD) else model.fit(X)
-        with pytest.raises(InvalidInputError, match="knows no items by their features; ALS, BPMF, .* Recommender do"):
+        with pytest.raises(InvalidInputError, match="takes no features .*; ALS, .*MMMF, .* Recommender do"):
             model.recommend(new_items=(range(M, M + 1), {key: column[:1] for key, column in items.items()}))
     with pytest.raises(InvalidInputError, match="new_items holds no item that is new"):
         fitted("ALS").recommend(new_items=(range(1), {key: column[:1] for key, column in items.items()}))

@@ -178,7 +178,7 @@ def test_a_recommender_mixes_reasons_for_interactions_and_likes() -> None:
     (slope, bend), knot = alone.weights_[0], alone.knots_[0]
 
     def of_interactions(scores: np.ndarray) -> np.ndarray:
-        log_interactions = part._log_interactions(scores)
+        log_interactions = part.log_interactions(scores)
         return slope * log_interactions + bend * np.maximum(log_interactions - knot, 0)
 
     fallen = of_interactions(scores)[:, None] - of_interactions(scores[:, None] - part.explain(3, items).contributions)
@@ -212,7 +212,7 @@ def test_reasons_come_as_rows_and_as_frames(tmp_path: Path) -> None:
     [
         (BPR(), "this BPR are no sum .* those of EASE, ImplicitALS, ItemKNN, .* can be explained"),
         (MMMF(2, 1.0), "this MMMF are no sum .* those of ALS, BPMF, OrdinalProbit, PMF can"),
-        (PMF(2, 1.0, link="logistic", solver="lbfgs"), "this PMF are no sum .* with these parameters"),
+        (PMF(2, 1.0, link="logistic", solver="lbfgs"), "this PMF with link='logistic' are no sum"),
         (Recommender(BPR(max_iter=2), None), "this BPR are no sum"),
         (Recommender(EASE(), GibbsMMMF(2, n_sweeps=4, burn_in=2)), "this GibbsMMMF are no sum"),
     ],

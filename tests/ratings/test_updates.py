@@ -81,7 +81,7 @@ def test_items_minimise_the_objective_of_their_ratings(kind: type[RatingModel]) 
     """No step of an item's own row lowers it, users held fixed, and the planes of a level that they have."""
     before = kind(2, 2.0, dtype="float64", tol=1e-10, max_iter=5000, random_state=0).fit(X[~LATE], Y[~LATE])
     ratings = among(as_ratings(X, Y), items=before.items_, users=before.users_)
-    part = before._items_folded_in(FitInput(ratings))
+    part = before.items_folded_in(FitInput(ratings))
     rng = np.random.default_rng(0)
     for j in range(4):
         here = slice(*ratings.col_indptr[j : j + 2])
@@ -156,10 +156,14 @@ def test_what_is_refused_leaves_the_model_as_it_was(monkeypatch: pytest.MonkeyPa
     with pytest.warns(InputWarning, match="'0' is not 0, which this model knows"):
         copy(model).update([("0", 0)], [1])
 
-    def fail(self: object, ratings: object) -> None:
-        raise RuntimeError
+    merge_rows = ALS._merge_rows
 
-    monkeypatch.setattr(ALS, "_finalize_update", fail)
+    def fail(self: ALS, part: ALS, merge: RowMerge) -> None:
+        merge_rows(self, part, merge)
+        if merge.whole is not None:
+            raise RuntimeError
+
+    monkeypatch.setattr(ALS, "_merge_rows", fail)
     with pytest.raises(RuntimeError):
         model.update(X[:5], Y[:5])
     assert all(vars(model)[name] is value for name, value in before.items())

@@ -80,6 +80,10 @@ class Learned:
         Called with its name and a value read from a file.
     default : object
         What it is before a fit, if it is anything.
+    kind : type or None
+        What it is, if a file does not hold it as it is; see `learned`.
+    many : bool
+        Whether it is a list or tuple of these.
     """
 
     axes: tuple[str, ...] | None
@@ -89,6 +93,36 @@ class Learned:
     saved: bool
     check: Check | None
     default: Any
+    kind: Any = None
+    many: bool = False
+
+    def holds(self, base: type[Any]) -> bool:
+        """Return whether it is a list of estimators that derive from a class."""
+        return self.many and isinstance(self.kind, type) and issubclass(self.kind, base)
+
+    def to_plain(self, value: Any) -> Any:
+        """Return a value in a form that `cofactor.model.state.packed` takes."""
+        if value is None or self._is_packed:
+            return value
+        return [self._state_of(one) for one in value] if self.many else self._state_of(value)
+
+    def from_plain(self, state: Any) -> Any:
+        """Return what `to_plain` was given; of several a tuple."""
+        if state is None or self._is_packed:
+            return state
+        if not self.many:
+            return self.kind.from_state(state)
+        if not isinstance(state, list):
+            raise InvalidTypeError(f"expected a list, found a {type(state).__name__}")
+        return tuple(None if one is None else self.kind.from_state(one) for one in state)
+
+    @property
+    def _is_packed(self) -> bool:
+        """Whether `cofactor.model.state.packed` takes it as it is, as it does estimators."""
+        return self.kind is None or issubclass(self.kind, Estimator)
+
+    def _state_of(self, one: Any) -> Any:
+        return None if one is None else self.kind.to_state(one)
 
     def refuse_wrong(self, name: str, value: Any, lengths: dict[str, int]) -> None:
         """Refuse a value, read from a file, of other axes or another kind than is declared.
@@ -106,6 +140,8 @@ class Learned:
             return
         if self.check is not None:
             self.check(name, value)
+        if self.holds(Estimator) and not (isinstance(value, list) and all(isinstance(one, self.kind) for one in value)):
+            raise InvalidInputError(f"{name} must be a list of models, each a {self.kind.__name__}")
         if self.axes is None:
             return
         is_sparse: bool = sparse.issparse(value)
@@ -183,6 +219,8 @@ def learned(
     saved: bool = True,
     check: Check | None = None,
     default: Any = _NOTHING,
+    kind: Any = None,
+    many: bool = False,
     init: Literal[False] = False,
 ) -> Any:
     """Declare what a fit learns in the body of an `Estimator`.
@@ -203,7 +241,13 @@ def learned(
     check : callable, optional
         Called with its name, and a value that was read from a file.
     default : object, optional
-        What it is before a fit.
+        What it is before a fit; a property, if it is computed when it is asked for.
+    kind : type, optional
+        Its class, if it is neither an array, a number, a text, a fitted model, nor made of these:
+        ``kind.to_state(value)`` returns what is, and ``kind.from_state(state)`` the value again. Or that of the models
+        in a list, which a file holds as they are.
+    many : bool, default=False
+        Whether it is a list or tuple of this kind, or None in the place of some.
     init : bool
         That it is no parameter, for programs that check types.
 
@@ -216,7 +260,8 @@ def learned(
     cofactor.errors.InvalidInputError: means_ must be finite float64 of shape (2), found shape (3,), float64
     """
     del init
-    return Learned(None if axes is None else tuple(axes.split()), dtype, finite, optional, saved, check, default)
+    names = None if axes is None else tuple(axes.split())
+    return Learned(names, dtype, finite, optional, saved, check, default, kind, many)
 
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(param, learned))

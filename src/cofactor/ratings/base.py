@@ -6,7 +6,7 @@ import copy
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,15 +24,15 @@ from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import param
 from cofactor.model.progress import Monitor
 from cofactor.model.size import refuse_too_large
-from cofactor.model.times import seconds_of
 from cofactor.ratings.blocks import each_block, pairs_per_block
 from cofactor.ratings.data import Ratings, as_ratings
+from cofactor.ratings.described import tables_of, with_new_items
 from cofactor.ratings.entries import check_levels, check_variety, refuse_interactions
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.interaction_model import InteractionModel
 from cofactor.ratings.interactions import Interactions, as_numbers, rating_values, recoded, split_xy
-from cofactor.ratings.lookup import Lookup, TimedUsers
+from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.probability import criterion_of
 from cofactor.ratings.scoring import ProbabilityScorer, Scorer
 from cofactor.ratings.topn import Ranking
@@ -58,12 +58,12 @@ if TYPE_CHECKING:
     from cofactor.ratings.topn import Exclusion
 
 
-def _knows_items_alone(model: RatingModel) -> bool:
-    return model._knows_items_by_rows
+def _folds_in_items(model: RatingModel) -> bool:
+    return model.can("fold_in_items")
 
 
 def _has_probabilities(model: RatingModel) -> bool:
-    return model._gives_probabilities
+    return model.can("probabilities")
 
 
 @fill_docs
@@ -71,7 +71,8 @@ class RatingModel(InteractionModel):
     """A model of users' ratings of items on a discrete scale.
 
     Subclasses say how to learn (`_fit`), how to find the state of users who were not in training, items held fixed
-    (`_fold_in`), and of items likewise (`_fold_in_items`), and what they predict with (`scorer_`).
+    (`_fold_in`), and of items likewise (`_fold_in_items`), what they predict with (`scorer_`), and what they can do
+    (`tags`).
 
     Attributes
     ----------
@@ -109,14 +110,6 @@ class RatingModel(InteractionModel):
     callback: Callback | None = param(check_callback, default=None)
     verbose: int = param(default=0)
 
-    _knows_what_is_alike: ClassVar[bool] = False
-
-    #: Whether the rows of items say all of them, so that a fold-in of items predicts without those of training.
-    _knows_items_by_rows: ClassVar[bool] = True
-
-    #: Whether ratings may have weights in a fit.
-    _takes_weights: ClassVar[bool] = False
-
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         fill_docs(cls)
@@ -125,7 +118,7 @@ class RatingModel(InteractionModel):
 
     @abstractmethod
     def _fit(self, given: FitInput) -> None:
-        """Learn from checked ratings; set nothing but what is learned."""
+        """Learn from checked ratings, in shards too where the tags say so; set nothing but what is learned."""
 
     @abstractmethod
     def _fold_in(self, given: FitInput) -> None:
@@ -136,13 +129,15 @@ class RatingModel(InteractionModel):
         """Replace what belongs to items by what the given items' ratings, by all users, say; users stay."""
 
     def _merge_rows(self, part: Self, merge: RowMerge) -> None:
-        """Put the rows of a part, which knows some users or items, among one's own, or in their place."""
+        """Put the rows of a part, which knows some users or items, among one's own, or in their place.
+
+        What follows from all ratings of a model is made good where the merge has them, see `RowMerge`.
+        """
         for name, field in self._learned.items():
             if field.axes and field.axes[0] == f"{merge.side}s":
                 setattr(self, name, merge.rows(getattr(self, name), getattr(part, name)))
-
-    def _finalize_update(self, ratings: Ratings) -> None:
-        """Make good, at the end of an update, what follows from the rows and from all ratings."""
+            elif field.holds(RatingModel):
+                setattr(self, name, _merged_parts(getattr(self, name), getattr(part, name), merge))
 
     def _fit_bytes(self, ratings: Any) -> int:
         """Return what a fit takes at least: here factors in float32, of which there are no more than users or items."""
@@ -155,24 +150,19 @@ class RatingModel(InteractionModel):
     def scorer_(self) -> Scorer:
         """What the fit produced to predict with."""
 
-    @property
-    def _gives_probabilities(self) -> bool:
-        """Whether `scorer_` is a `ProbabilityScorer`: then there is a parameter for how levels follow from these."""
-        return "decision" in self._params
+    def knows_features(self, side: SideName) -> bool:
+        """Return whether features of users, or of items, were given in training.
 
-    @property
-    def _knows_time(self) -> bool:
-        """Whether predictions depend on time: users may be `TimedUsers` then, and stand for themselves now if not."""
-        return self._now is not None
+        Parameters
+        ----------
+        side : {"user", "item"}
 
-    @property
-    def _now(self) -> float | None:
-        """The time that `recommend` takes where none is given; None for a model that does not know time."""
-        return None
-
-    def _knows_features(self, side: SideName) -> bool:
-        """Whether features of users, or of items, were given in training."""
-        return False
+        Returns
+        -------
+        bool
+        """
+        link = getattr(self, "links_", (None, None))[0 if side == "user" else 1]
+        return link is not None and link.is_described
 
     # ---------------------------------------------------------------- learning
 
@@ -183,14 +173,18 @@ class RatingModel(InteractionModel):
         *,
         time: ArrayLike | None = None,
         sample_weight: ArrayLike | SparseTable | None = None,
+        user_features: SideFeatures | None = None,
+        item_features: SideFeatures | None = None,
     ) -> Self:
-        """Learn from ratings.
+        """Learn from ratings, and from what else is known of users and items.
 
         Parameters
         ----------
         {ratings}
         {time}
         {rating_weight}
+        {side_features}
+            `ALS`, `MMMF`, `OrdinalProbit` and `BPMF` take such.
 
         Returns
         -------
@@ -201,8 +195,16 @@ class RatingModel(InteractionModel):
         InvalidInputError
             A ValueError, if parameters or data are not valid; the message says what was found and what to do.
         """
+        return self.learn(self._given(X, y, time, sample_weight, user_features, item_features))
+
+    def _given(self, X: Any, y: Any, time: Any, sample_weight: Any, user_features: Any, item_features: Any) -> FitInput:
+        """Return what to learn from, checked as the parameters are."""
+        for argument, features in (("user_features", user_features), ("item_features", item_features)):
+            if features is not None:
+                self.require("features", argument)
+        tables = tables_of(X, user_features, item_features) if self.can("features") else (None, None)
         self._check_params()
-        return self._learn(FitInput(self._read(X, y, time, sample_weight)))
+        return FitInput(self._read(X, y, time, sample_weight), user_features=tables[0], item_features=tables[1])
 
     def _read(self, X: Any, y: Any, time: Any = None, sample_weight: Any = None) -> Ratings:
         """Return the ratings to learn from, checked."""
@@ -216,12 +218,12 @@ class RatingModel(InteractionModel):
         given = as_ratings(X, y, self.levels, duplicates, times=time, sample_weight=sample_weight)
         ratings = check_variety(given)
         if ratings.weights is not None:
-            self._check_takes_weights()
+            self.require("weights")
         return ratings
 
     def _read_shards(self, ratings: ShardedRatings, y: Any, time: Any, sample_weight: Any) -> Any:
         """Return ratings in shards to learn from, or say why the model cannot."""
-        self._check_learns_in_shards()
+        self.require("shards")
         for argument, given in (("y", y), ("time", time), ("sample_weight", sample_weight)):
             if given is not None:
                 raise InvalidInputError(
@@ -244,30 +246,23 @@ class RatingModel(InteractionModel):
         """Refuse new ratings whose levels stand for something else, or whose weights the model cannot take."""
         new.check_coding(self.coding_)
         if new.weights is not None:
-            self._check_takes_weights()
+            self.require("weights")
 
-    def _check_takes_weights(self) -> None:
-        """Refuse weights of ratings where the objective has no place for them."""
-        if not self._takes_weights:
-            kinds, taking = [RatingModel], set()
-            while kinds:
-                one = kinds.pop()
-                kinds += one.__subclasses__()
-                taking |= {one.__name__} if one._takes_weights else set()
-            raise InvalidInputError(
-                f"{type(self).__name__} takes no weights of ratings",
-                argument="sample_weight",
-                advice=f"leave them out, or take one of {', '.join(sorted(taking))}",
-            )
-
-    def _learn(self, given: FitInput, listener: Callback | None = None) -> Self:
+    def learn(self, given: FitInput, listener: Callback | None = None) -> Self:
         """Learn from checked ratings, wholly or not at all: a fit that fails leaves the model as it was.
+
+        For models that are made of others, as `learn_as_part`, `folded_in` and `items_folded_in` are; `fit` is for all
+        else.
 
         Parameters
         ----------
         given : FitInput
         listener : callable, optional
             Called with progress; by default the model's own callback is.
+
+        Returns
+        -------
+        self
         """
         ratings, listener = given.ratings, listener or getattr(self, "callback", None)
         refuse_too_large(self, self._fit_bytes(ratings), ratings.n_ratings)
@@ -275,15 +270,26 @@ class RatingModel(InteractionModel):
         with committed(self) as fitted, Monitor(listener, show, name) as monitor:
             fitted.users_, fitted.items_, fitted.scale_ = ratings.users, ratings.items, ratings.scale
             fitted.ratings_, fitted.coding_, fitted.updates_ = ratings, ratings.coding, Updates(ratings.n_ratings)
-            learn = type(fitted)._fit if isinstance(ratings, Ratings) else type(fitted)._fit_shards
-            assert learn is not None
-            learn(fitted, replace(given, monitor=monitor, before=self))
+            fitted._fit(replace(given, monitor=monitor, before=self))
         return self
 
-    def _learn_as_part(self, ratings: Ratings, listener: Callback | None, name: str = "") -> Self:
-        """Learn as a part of another model: it keeps the ratings, listens, and has a name for the part in warnings."""
+    def learn_as_part(self, ratings: Ratings, listener: Callback | None, name: str = "") -> Self:
+        """Learn as a part of another model, which keeps the ratings.
+
+        Parameters
+        ----------
+        ratings : Ratings
+        listener : callable or None
+            Called with progress.
+        name : str, optional
+            What warnings call the part.
+
+        Returns
+        -------
+        self
+        """
         self._check_params()
-        self._learn(FitInput(ratings, name=name), listener)
+        self.learn(FitInput(ratings, name=name), listener)
         self.ratings_ = None
         return self
 
@@ -313,7 +319,8 @@ class RatingModel(InteractionModel):
         """Return users, or their `TimedUsers`, and items of pairs by index."""
         check_is_fitted(self)
         users, items, times = Lookup(self.users_, self.items_).pairs(X, self.unknown, time)
-        if not self._knows_time and time is None:
+        scorer = self.scorer_
+        if scorer.now is None and time is None:
             return users, items
         if times is None:
             raise InvalidInputError(
@@ -321,29 +328,7 @@ class RatingModel(InteractionModel):
                 argument="time",
                 advice=("give the time of each pair with ", Argument("time")),
             )
-        return self._timed_users(users, times), items
-
-    def _timed_users(self, users: NDArray[np.int32], time: Any) -> Any:
-        """Return users at times, one for all or one for each; without times the users.
-
-        Parameters
-        ----------
-        users : ndarray of shape (n,), int32
-            Indices.
-        time : array-like of shape (n,), number, date, or None
-            Refused by a model that does not know time.
-        """
-        if time is None:
-            return users
-        if not self._knows_time:
-            raise InvalidInputError(
-                f"this {type(self).__name__} predicts the same at any time",
-                argument="time",
-                advice="leave it out, or fit an OrdinalProbit(time=True) with times",
-            )
-        one = np.ndim(time) == 0
-        seconds = seconds_of([time] if one else time, None if one else len(users))
-        return TimedUsers(users, np.broadcast_to(seconds, len(users)))
+        return scorer.at(users, times), items
 
     def decision_function(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[Any]:
         """Return real-valued scores of pairs; for one user, a higher score means a better liked item.
@@ -466,23 +451,19 @@ class RatingModel(InteractionModel):
             self._require_ratings(("pass ", Argument("exclude_seen", False), ", or "))
         catalog, ranking = self._catalog(), self._ranking(at_least, quantile)
         if new_items is not None:
-            part = self._known_by_features(new_items)
+            part = with_new_items(self, new_items)
+            if not len(part.items_):
+                raise InvalidInputError((Argument("new_items"), " holds no item that is new"), argument="new_items")
             catalog = catalog.with_items(part.items_)
             ranking = ranking.beside(part._ranking(at_least, quantile), len(self.items_))
-        timed_users = self._timed_users(Lookup(self.users_, self.items_).asked(users), time)
+        timed_users = self.scorer_.at(Lookup(self.users_, self.items_).asked(users), time)
         limits: dict[str, Any] = {"exclude": exclude, "candidates": candidates, "rules": rules}
         return catalog.best_lists(ranking, timed_users, int(n), exclude_seen=exclude_seen, **limits)
-
-    def _known_by_features(self, new_items: SideFeatures) -> Self:
-        """Return a model of the same users and of new items, which it knows by features alone."""
-        from cofactor.ratings.features import no_new_items
-
-        raise no_new_items(self)
 
     def _ranking(self, at_least: float | None, quantile: float | None) -> Ranking:
         """Return what items are ranked by: scores, or another measure of the probabilities of levels."""
         criterion = criterion_of(self.scale_, at_least, quantile)
-        if criterion is not None and not self._gives_probabilities:
+        if criterion is not None and not self.can("probabilities"):
             name, value = ("at_least", at_least) if at_least is not None else ("quantile", quantile)
             raise InvalidInputError(
                 (Argument(name, value), f" needs probabilities of levels, which {type(self).__name__} does not have"),
@@ -524,9 +505,10 @@ class RatingModel(InteractionModel):
         """
         from cofactor.metrics.ratings import mean_absolute_error
 
+        check_is_fitted(self)
         if y is None:
             X, y, own = split_xy(X, time)
-            time = own if self._knows_time else time
+            time = time if self.scorer_.now is None else own
         if y is None:
             raise InvalidInputError("X holds no ratings", argument="X", advice="give them as y")
         return -mean_absolute_error(as_numbers(y, self.coding_), self.predict(X, time=time))
@@ -567,9 +549,9 @@ class RatingModel(InteractionModel):
             Of the same class, with the same methods, knowing the users given here only, and of their ratings those it
             was given here or merged.
         """
-        return self._folded_in(self._new_users(X, y, user_features, known, time, sample_weight))
+        return self.folded_in(self._new_users(X, y, user_features, known, time, sample_weight))
 
-    @available_if(_knows_items_alone)
+    @available_if(_folds_in_items)
     def fold_in_items(
         self,
         X: Pairs | None = None,
@@ -615,10 +597,10 @@ class RatingModel(InteractionModel):
 
         check_is_fitted(self)
         table = None if item_features is None else FeatureTable.read(item_features, "item_features")
-        if table is not None and not self._knows_features("item"):
+        if table is not None and not self.knows_features("item"):
             raise unknown_features(table.argument)
         ratings = self._new_items(X, y, known, table, time, sample_weight)
-        return self._items_folded_in(FitInput(ratings, item_features=table))
+        return self.items_folded_in(FitInput(ratings, item_features=table))
 
     def _new_users(
         self,
@@ -646,7 +628,7 @@ class RatingModel(InteractionModel):
 
         check_is_fitted(self)
         table = None if user_features is None else FeatureTable.read(user_features, "user_features")
-        if table is not None and not self._knows_features("user"):
+        if table is not None and not self.knows_features("user"):
             raise unknown_features(table.argument)
         return FitInput(self._of_new_users(X, y, known, table, time, sample_weight), user_features=table)
 
@@ -731,15 +713,33 @@ class RatingModel(InteractionModel):
             new = merged(without_ratings(users, _others(table.ids, self.items_), scale), new)
         return new if sparse.issparse(X) else self._resolve_known(new, known, "items")
 
-    def _folded_in(self, given: FitInput) -> Self:
-        """Return a copy that knows the given users instead of those of training."""
+    def folded_in(self, given: FitInput) -> Self:
+        """Return a copy that knows the given users instead of those of training; see `learn`.
+
+        Parameters
+        ----------
+        given : FitInput
+
+        Returns
+        -------
+        RatingModel
+        """
         new = copy.copy(self)
         new.users_, new.ratings_, new.updates_ = given.ratings.users, given.ratings, None
         new._fold_in(replace(given, before=self))
         return new
 
-    def _items_folded_in(self, given: FitInput) -> Self:
-        """Return a copy that knows the given items instead of those of training."""
+    def items_folded_in(self, given: FitInput) -> Self:
+        """Return a copy that knows the given items instead of those of training; see `learn`.
+
+        Parameters
+        ----------
+        given : FitInput
+
+        Returns
+        -------
+        RatingModel
+        """
         new = copy.copy(self)
         new.items_, new.ratings_, new.updates_ = given.ratings.items, given.ratings, None
         new._fold_in_items(replace(given, before=self))
@@ -844,7 +844,7 @@ class RatingModel(InteractionModel):
         self._check_new(new)
         for ours, given, word in ((self.users_, new.users, "user"), (self.items_, new.items, "item")):
             ours.warn_if_alike(given.ids[ours.index(given.ids) < 0], word, callers_level())
-        if self._knows_time and new.times is None:
+        if self.scorer_.now is not None and new.times is None:
             raise InvalidInputError(
                 f"this {type(self).__name__} was fitted with times, and the new ratings have none",
                 argument="time",
@@ -869,7 +869,6 @@ class RatingModel(InteractionModel):
         with committed(self, keep=learned_names(self)) as grown:
             grown._renew_rows(both, new, given)
             grown.ratings_, grown.updates_ = both, known.after(new, earlier)
-            grown._finalize_update(both)
         return self
 
     def _features_of(self, side: SideName, given: SideFeatures | None, ids: IdMap) -> FeatureTable | None:
@@ -877,13 +876,13 @@ class RatingModel(InteractionModel):
         from cofactor.ratings.features import FeatureTable, refuse_foreign, unknown_features
 
         name = f"{side}_features"
-        if given is None and self._knows_features(side):
+        if given is None and self.knows_features(side):
             raise InvalidInputError(
                 f"this model was fitted with features of {side}s, and does not keep them",
                 argument=name,
                 advice=("give ", Argument(name), f" of the {side}s with new ratings"),
             )
-        if given is not None and not self._knows_features(side):
+        if given is not None and not self.knows_features(side):
             raise unknown_features(name)
         if given is None:
             return None
@@ -902,53 +901,46 @@ class RatingModel(InteractionModel):
             return replace(given, ratings=among(both, **ids))
 
         if len(new_users):
-            self._merge_part(self._folded_in(of(users=new_users, items=self.items_)), "user", both.users)
+            self._merge_part(self.folded_in(of(users=new_users, items=self.items_)), "user", both.users)
         if len(new_items):
-            self._merge_part(self._items_folded_in(of(items=new_items)), "item", both.items)
-        self._merge_part(self._items_folded_in(of(items=items)), "item", both.items)
-        self._merge_part(self._folded_in(of(users=users)), "user", both.users)
+            self._merge_part(self.items_folded_in(of(items=new_items)), "item", both.items)
+        self._merge_part(self.items_folded_in(of(items=items)), "item", both.items)
+        self._merge_part(self.folded_in(of(users=users)), "user", both.users, both)
 
-    def _merge_part(self, part: Self, side: SideName, ids: IdMap) -> None:
-        """Join a part, by the ids of both."""
+    def _merge_part(self, part: Self, side: SideName, ids: IdMap, whole: Ratings | None = None) -> None:
+        """Join a part, by the ids of both; with all ratings, if it is the last."""
         ours, theirs = (getattr(each, f"{side}s_").ids for each in (self, part))
-        self._merge_rows(part, RowMerge(side, ids, ids.index(ours), ids.index(theirs)))
+        self._merge_rows(part, RowMerge(side, ids, ids.index(ours), ids.index(theirs), whole))
         setattr(self, f"{side}s_", ids)
 
-    @staticmethod
-    def _merged_parts(ours: Sequence[Any], theirs: Sequence[Any], merge: RowMerge) -> list[Any]:
-        """Return copies of the parts of a model, to each of which that of another one is joined."""
-        joined = [copy.copy(part) for part in ours]
-        for part, other in zip(joined, theirs, strict=True):
-            part._merge_rows(other, merge)
-            setattr(part, f"{merge.side}s_", merge.ids)
-        return joined
-
     # ---------------------------------------------------------------- files
-
-    def _checked_parts(self, parts: Any, kind: type[Any]) -> list[Any]:
-        """Return models read from a file as parts of this one, whose users and items they must have.
-
-        Parameters
-        ----------
-        parts : object
-            Should be a list of models, all of one class.
-        kind : type
-            What this class must be, or derive from.
-        """
-        name = type(self).__name__
-        alike = isinstance(parts, list) and bool(parts) and len({type(part) for part in parts}) == 1
-        if not alike or not isinstance(parts[0], kind):
-            raise InvalidInputError(f"the parts of this {name} must be models of one class, a {kind.__name__}")
-        for part in parts:
-            if part.users_ != self.users_ or part.items_ != self.items_ or part.ratings_ is not None:
-                raise InvalidInputError(f"the parts of this {name} must have its users and items")
-            part.users_, part.items_ = self.users_, self.items_
-        return parts
 
     def _check_learned(self) -> None:
         """Refuse what was read from a file if it does not fit together: kernels do not check indices."""
         self.scale_ = as_scale(self.scale_)
         super()._check_learned()
+        for name, field in self._learned.items():
+            if field.holds(RatingModel):
+                self._check_parts(getattr(self, name))
+
+    def _check_parts(self, parts: Sequence[RatingModel]) -> None:
+        """Refuse models as parts of this one that are not of one class, or have other users and items."""
+        name = type(self).__name__
+        if len({type(part) for part in parts}) != 1:
+            raise InvalidInputError(f"the parts of this {name} must be models of one class")
+        for part in parts:
+            if part.users_ != self.users_ or part.items_ != self.items_ or part.ratings_ is not None:
+                raise InvalidInputError(f"the parts of this {name} must have its users and items")
+            part.users_, part.items_ = self.users_, self.items_
+
+
+def _merged_parts(ours: Sequence[Any], theirs: Sequence[Any], merge: RowMerge) -> list[Any]:
+    """Return copies of the parts of a model, to each of which that of another one is joined."""
+    joined = [copy.copy(part) for part in ours]
+    for part, other in zip(joined, theirs, strict=True):
+        part._merge_rows(other, merge)
+        setattr(part, f"{merge.side}s_", merge.ids)
+    return joined
 
 
 def _check_given(X: Any, y: Any, known: str, table: FeatureTable | None, sample_weight: Any) -> None:

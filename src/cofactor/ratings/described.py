@@ -1,31 +1,23 @@
-"""Models that learn what features say of users and items, and so know new ones by features alone."""
+"""Features of users and items as a caller gives them, and models of those who are new, known by features alone."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import NDArray
 
-from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.times import pairs_for
-from cofactor.ratings.base import RatingModel
-from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.interaction_model import Factored
 from cofactor.ratings.interactions import is_data_set
-from cofactor.ratings.similar import covariance, directions
-from cofactor.typing import Ids, Pairs, RatingValues, SideFeatures, SparseTable
+from cofactor.typing import SideFeatures
 
 if TYPE_CHECKING:
     from cofactor.ratings.features import FeatureTable
 
 __all__ = [
-    "DescribedModel",
     "PairQuery",
     "new_rows",
     "table_of",
@@ -62,109 +54,6 @@ def tables_of(
     users = own.get("user_features") if user_features is None else user_features
     items = own.get("item_features") if item_features is None else item_features
     return table_of(users, "user_features"), table_of(items, "item_features")
-
-
-class DescribedModel(Factored, RatingModel):
-    """A rating model that takes features of users and items, and folds in items as well as users."""
-
-    def fit(
-        self,
-        X: Pairs,
-        y: RatingValues = None,
-        *,
-        time: ArrayLike | None = None,
-        sample_weight: ArrayLike | SparseTable | None = None,
-        user_features: SideFeatures | None = None,
-        item_features: SideFeatures | None = None,
-    ) -> Self:
-        """Learn from ratings, and from what else is known of users and items.
-
-        Parameters
-        ----------
-        X, y, time
-            As in `RatingModel.fit`.
-        {rating_weight}
-        {side_features}
-
-        Returns
-        -------
-        self
-        """
-        return self._learn(self._given(X, y, time, sample_weight, user_features, item_features))
-
-    def _given(self, X: Any, y: Any, time: Any, sample_weight: Any, user_features: Any, item_features: Any) -> FitInput:
-        """Return what to learn from, checked as the parameters are."""
-        users, items = tables_of(X, user_features, item_features)
-        self._check_params()
-        return FitInput(self._read(X, y, time, sample_weight), user_features=users, item_features=items)
-
-    def _known_by_features(self, new_items: SideFeatures) -> Self:
-        from cofactor.ratings.features import FeatureTable, unknown_features
-
-        if not self._knows_features("item"):
-            raise unknown_features("new_items")
-        table = FeatureTable.read(new_items, "new_items")
-        new = table.among(new_rows(self.items_, table))
-        if not len(new.ids):
-            raise InvalidInputError((Argument("new_items"), " holds no item that is new"), argument="new_items")
-        return self.fold_in_items(item_features=new)
-
-    def similar_items(
-        self,
-        items: Ids,
-        n: int = 10,
-        *,
-        candidates: Iterable[Any] | None = None,
-        min_ratings: int = 5,
-        new_items: SideFeatures | None = None,
-    ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        """Find the items that the same users like, also of new items which only features describe.
-
-        The similarity of two items is the correlation of their scores over users, see `PMF.similar_items`.
-
-        Parameters
-        ----------
-        items : array-like of shape (k,)
-            Item ids, of training or of `new_items`.
-        n, candidates, min_ratings
-            As there; only items of training are found.
-        new_items : mapping, frame, or tuple, optional
-            The same columns as the `item_features` of `fit`, of items that only these describe. Rows of
-            items of training are passed over.
-
-        Returns
-        -------
-        ids : ndarray of shape (k, n)
-        similarities : ndarray of shape (k, n)
-
-        Raises
-        ------
-        InvalidInputError
-            If an item is known in neither way, or the model learned without features of items.
-
-        Examples
-        --------
-        >>> from cofactor.ratings import ALS
-        >>> X = [(u, i) for u in range(8) for i in range(6)]
-        >>> y = [5 if u % 2 == i % 2 else 1 for u, i in X]
-        >>> genres = {i: ["drama" if i % 2 else "comedy"] for i in range(6)}
-        >>> model = ALS(2, 1.0, random_state=0).fit(X, y, item_features=genres)
-        >>> sorted(model.similar_items(["new"], 3, new_items={"new": ["drama"]})[0][0].tolist())
-        [1, 3, 5]
-        """
-        if new_items is None:
-            return super().similar_items(items, n, candidates=candidates, min_ratings=min_ratings)
-        from cofactor.ratings.features import FeatureTable
-
-        check_is_fitted(self)
-        self._refuse_fold_in("item")
-        part = with_new_items(self, FeatureTable.read(new_items, "new_items"))
-        known_and_new = np.vstack([self.V_, part.V_])
-
-        def vectors() -> NDArray[np.float64]:
-            return directions(known_and_new, covariance(self.U_))
-
-        return self._similar("item", vectors, items, n, candidates, min_ratings, part.items_)
 
 
 @dataclass(frozen=True)
@@ -257,8 +146,7 @@ def takes_features(model: Any) -> bool:
     >>> takes_features(Recommender()), takes_features(Recommender(ratings=URP()))
     (True, False)
     """
-    of_parts = getattr(model, "_takes_features", None)
-    return isinstance(model, DescribedModel) if of_parts is None else bool(of_parts())
+    return hasattr(model, "can") and bool(model.can("features"))
 
 
 def new_rows(known: IdMap, table: FeatureTable) -> NDArray[np.bool_]:
@@ -271,10 +159,13 @@ def with_new_users(model: Any, table: FeatureTable) -> Any:
     return model.fold_in(user_features=table.among(new_rows(model.users_, table)))
 
 
-def with_new_items(model: Any, table: FeatureTable) -> Any:
-    """Return a model of the items of a table which it does not know yet; it knows them by features alone."""
-    if not isinstance(model, DescribedModel):
-        from cofactor.ratings.features import unknown_features
+def with_new_items(model: Any, new_items: SideFeatures) -> Any:
+    """Return a model of the same users, and of the items of a table which it does not know but by these features."""
+    from cofactor.ratings.features import FeatureTable, unknown_features
 
-        raise unknown_features(table.argument)
+    argument = getattr(new_items, "argument", "new_items")
+    model.require("features", argument)
+    if not model.knows_features("item"):
+        raise unknown_features(argument)
+    table = FeatureTable.read(new_items, argument)
     return model.fold_in_items(item_features=table.among(new_rows(model.items_, table)))

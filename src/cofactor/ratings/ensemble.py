@@ -23,10 +23,19 @@ from cofactor.ratings.factors.mmmf import MMMF
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.probability import Criterion
 from cofactor.ratings.scoring import ProbabilityScorer
-from cofactor.ratings.updates import RowMerge
+from cofactor.ratings.tags import Tag, Tags
 from cofactor.solvers.result import Callback
 
 _FAR = 10.0  #: largest margin of a member in an average; infinite ones count as this
+
+
+def _as_members(tag: str) -> Tag:
+    """Return what an ensemble is asked for a tag that its members have or have not."""
+
+    def ask(model: Ensemble) -> bool:
+        return model._member().can(tag)
+
+    return ask
 
 
 class Ensemble(RatingModel):
@@ -85,13 +94,15 @@ class Ensemble(RatingModel):
     array([1., 3., 4.])
     """
 
+    tags = Tags(**{tag: _as_members(tag) for tag in ("weights", "probabilities", "fold_in_items")})
+
     estimator: RatingModel | None = param(default=None, kw_only=False)
     n_members: int = param(whole(), default=8, kw_only=False)
     method: str = param(one_of(["starts", "bagging"]), default="starts")
     max_samples: float = param(number(low=0, inclusive=False, high=1), default=0.9)
     n_jobs: int | None = param(check_jobs, default=None)
 
-    members_: list[RatingModel] = learned()
+    members_: list[RatingModel] = learned(kind=RatingModel, many=True)
 
     def _check_together(self) -> None:
         if self.estimator is None:
@@ -108,12 +119,14 @@ class Ensemble(RatingModel):
             )
         self.estimator._check_params()  # before memory is reckoned from them
 
+    def _member(self) -> RatingModel:
+        """Return the first member, unfitted before a fit."""
+        of_fit: list[RatingModel] = getattr(self, "members_", [])
+        return of_fit[0] if of_fit else self._kind()
+
     def _kind(self) -> RatingModel:
         """Return an unfitted member."""
         return MMMF(n_factors=8) if self.estimator is None else clone(self.estimator)
-
-    def _check_takes_weights(self) -> None:
-        self._kind()._check_takes_weights()
 
     def _fit_bytes(self, ratings: Ratings) -> int:
         return self.n_members * max(self._kind()._fit_bytes(ratings), 1)
@@ -136,7 +149,7 @@ class Ensemble(RatingModel):
         if not isinstance(getattr(kind, "alpha", None), str):
             return kind
         first = clone(kind).set_params(random_state=seed, callback=None)
-        first._learn_as_part(ratings, monitor.stage("choice of alpha"))
+        first.learn_as_part(ratings, monitor.stage("choice of alpha"))
         chosen = getattr(first, "alphas_", None) or first.alpha_
         return kind.set_params(alpha=chosen)
 
@@ -158,37 +171,19 @@ class Ensemble(RatingModel):
         return sum(member.n_iter_ for member in members)
 
     def _fold_in(self, given: FitInput) -> None:
-        self.members_ = [member._folded_in(given)._without_ratings() for member in self.members_]
+        self.members_ = [member.folded_in(given).without_ratings() for member in self.members_]
 
     def _fold_in_items(self, given: FitInput) -> None:
-        self.members_ = [member._items_folded_in(given)._without_ratings() for member in self.members_]
-
-    def _merge_rows(self, part: Ensemble, merge: RowMerge) -> None:
-        self.members_ = self._merged_parts(self.members_, part.members_, merge)
-
-    def _finalize_update(self, ratings: Ratings) -> None:
-        for member in self.members_:  # copies, since the items were joined
-            member._finalize_update(ratings)
-
-    @property
-    def _gives_probabilities(self) -> bool:
-        """Whether members have probabilities, and with them the ensemble."""
-        kind = getattr(self, "members_", [self.estimator])[0]
-        return kind is not None and kind._gives_probabilities
+        self.members_ = [member.items_folded_in(given).without_ratings() for member in self.members_]
 
     @property
     def scorer_(self) -> MeanScorer:
         """See `RatingModel`."""
         parts = [member.scorer_ for member in self.members_]
-        return MeanScorer(self.scale_, parts[0].decision, parts)
-
-    @property
-    def _now(self) -> float | None:
-        return self.members_[0]._now
+        return MeanScorer(self.scale_, parts[0].decision, parts, now=parts[0].now)
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        self.members_ = self._checked_parts(self.members_, RatingModel)
         if any(not np.array_equal(member.scale_, self.scale_) for member in self.members_):
             raise InvalidInputError("the parts of an Ensemble must have its scale")
 
@@ -247,4 +242,4 @@ def _fit_member(
     threads: int,
 ) -> RatingModel:
     with thread_limit(threads):
-        return model._learn_as_part(ratings if part is None else ratings.subset(part), callback)
+        return model.learn_as_part(ratings if part is None else ratings.subset(part), callback)

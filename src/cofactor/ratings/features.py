@@ -114,15 +114,6 @@ class FeatureTable:
         return cls(argument, known, values, tuple(columns), tuple(categories))
 
 
-def no_new_items(model: Any) -> InvalidInputError:
-    """Return the error of a model that cannot know items by features."""
-    return InvalidInputError(
-        f"{type(model).__name__} knows no items by their features",
-        argument="new_items",
-        advice="ALS, BPMF, MMMF, OrdinalProbit and Recommender do, fitted with item_features",
-    )
-
-
 def unknown_features(argument: str) -> InvalidInputError:
     """Return the error for features of a kind that a model was not fitted with."""
     return InvalidInputError(

@@ -52,6 +52,12 @@ class FitInput:
     update: int = 0
 
     @property
+    def in_shards(self) -> bool:
+        """Whether the ratings are `ShardedRatings`, which models get whose tags say so."""
+        given: object = self.ratings
+        return not isinstance(given, Ratings)
+
+    @property
     def features(self) -> tuple[FeatureTable | None, FeatureTable | None]:
         """Features of users, and of items."""
         return self.user_features, self.item_features

@@ -7,6 +7,7 @@ import warnings
 from abc import ABC
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -22,19 +23,21 @@ from cofactor.kernels.threads import library_limit
 from cofactor.model.convergence import callers_level
 from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import Estimator, learned
-from cofactor.model.offered import kinds_of, offered_if
+from cofactor.model.offered import offered_if
 from cofactor.model.shown import html_of
 from cofactor.model.state import check_course, from_plain, is_mapped, member, packed, plain, unpacked
 from cofactor.ratings.blocks import pairs_per_block
 from cofactor.ratings.catalog import Catalog
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.described import with_new_items
 from cofactor.ratings.ids import ConcatIds, IdMap, saved_ids
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.similar import Vectors, covariance, directions, directions_of_interactions
+from cofactor.ratings.tags import Tags, refusal
 from cofactor.ratings.topn import Excluded, ExclusionMask, Ranking, best_items, ids_of
 from cofactor.ratings.updates import Updates, warn_of_lost_times
 from cofactor.text import counted, some_of
-from cofactor.typing import Ids, SideName
+from cofactor.typing import Ids, SideFeatures, SideName
 
 if TYPE_CHECKING:
     from cofactor.ratings.reasons import Reasons
@@ -48,11 +51,11 @@ SIMILARITY, SCORES = "similarity", "scores"
 
 
 def _compares(model: InteractionModel) -> bool:
-    return model._knows_what_is_alike
+    return model.can("similar")
 
 
 def _explains(model: InteractionModel) -> None:
-    model._check_explains()
+    model.require("explain")
 
 
 @fill_docs
@@ -90,15 +93,11 @@ class InteractionModel(Estimator, ABC):
     #: Why the ratings in shards that it was fitted on are there no more; empty where they are, or were not kept.
     lost_ratings_: str = learned(saved=False, default="")
 
-    #: What a user's own entries are, and whether their `_contributions` sum to the score, see `explain`.
+    #: What models of the class can do.
+    tags: ClassVar[Tags] = Tags()
+
+    #: What a user's own entries are, see `explain`.
     _own_kind: ClassVar[str] = "rating"
-    _sums: ClassVar[bool] = True
-
-    #: Whether `_item_directions` are of use: whether the model has `similar_items` and `item_vectors`.
-    _knows_what_is_alike: ClassVar[bool] = True
-
-    #: Learns from ratings in shards, in models that can: called with what `_fit` is given.
-    _fit_shards: ClassVar[Callable[..., None] | None] = None
 
     def _check_learned(self) -> None:
         """Refuse what was read from a file if it does not fit together: kernels do not check indices."""
@@ -107,6 +106,41 @@ class InteractionModel(Estimator, ABC):
         self._check_declared(lengths)
 
     # What only a call of a method needs is imported by the call: who imports a model seldom calls all of them.
+
+    # ---------------------------------------------------------------- what it can do
+
+    def can(self, tag: str) -> bool:
+        """Return whether the model can do something, with its parameters.
+
+        Parameters
+        ----------
+        tag : str
+            Name of one of `tags`.
+
+        Returns
+        -------
+        bool
+        """
+        own = getattr(self.tags, tag)
+        return bool(own(self)) if callable(own) else own
+
+    def require(self, tag: str, argument: str | None = None) -> None:
+        """Refuse what the model cannot do; the error names the models that can.
+
+        Parameters
+        ----------
+        tag : str
+            Name of one of `tags`.
+        argument : str, optional
+            What asks for it.
+        """
+        if not self.can(tag):
+            raise refusal(self, tag, argument)
+
+    @classmethod
+    def family(cls) -> type[InteractionModel]:
+        """Return the class that its kind of models derives from: of rating models, or of implicit-feedback models."""
+        return [kind for kind in cls.__mro__ if InteractionModel in kind.__bases__][-1]
 
     # ---------------------------------------------------------------- what it was fitted on
 
@@ -143,16 +177,6 @@ class InteractionModel(Estimator, ABC):
             f"{what} needs the ratings of the model in memory, and they are in shards",
             advice="where they fit, model.to_memory() takes them there in Python",
         )
-
-    def _check_learns_in_shards(self) -> None:
-        """Refuse ratings in shards where the model cannot learn from them."""
-        if self._fit_shards is None:
-            raise InvalidInputError(
-                f"{type(self).__name__} learns from ratings in memory alone",
-                argument="X",
-                advice="ALS, PMF, BinaryMMMF, MMMF, PMMMF, HMF, OrdinalProbit, BPMF and GibbsMMMF learn in shards; "
-                "others from the files themselves, in Python from X.to_ratings()",
-            )
 
     def _fitted_on(self) -> tuple[Updates, Ratings]:
         """Return what the model took in so far, and its ratings; refuse one that lacks those it was learned from."""
@@ -292,7 +316,7 @@ class InteractionModel(Estimator, ABC):
         with library_limit(1, "blas"):
             contributions = np.asarray(self._contributions(row, columns), dtype=np.float64)
             scores = np.asarray(self._explained(row, columns), dtype=np.float64)
-        intercepts = scores - contributions.sum(axis=1) if self._sums else None
+        intercepts = scores - contributions.sum(axis=1) if self.can("additive") else None
         items_ids, own = self.items_.ids[columns], self._own_entries(ratings, row, self._own_kind)
         return Reasons(user, items_ids, scores, *own, contributions, intercepts, self._own_kind)
 
@@ -332,24 +356,6 @@ class InteractionModel(Estimator, ABC):
     def _contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
         """Return what each own entry of a user adds to the scores of items, by index: (k, n)."""
         raise NotImplementedError
-
-    def _can_explain(self) -> bool:
-        """Whether scores are a sum over a user's ratings, or there is a short way to what each changes."""
-        return type(self)._contributions is not InteractionModel._contributions
-
-    def _check_explains(self) -> None:
-        """Refuse a model that cannot explain, and name those that can."""
-        if self._can_explain():
-            return
-        base = [kind for kind in type(self).__mro__ if InteractionModel in kind.__bases__][-1]
-        able = tuple(kind for kind in kinds_of(base) if kind._contributions is not InteractionModel._contributions)
-        named = {kind.__name__ for kind in able if kind.__module__.startswith("cofactor.")}
-        own = isinstance(self, able)
-        what = "with these parameters" if own else "and there is no short way to what each changes"
-        raise InvalidInputError(
-            f"the scores of this {type(self).__name__} are no sum over what a user rated or interacted with, {what}",
-            advice=f"those of {', '.join(sorted(named))} can be explained",
-        )
 
     def _catalog(self) -> Catalog:
         """Return what lists are made of besides scores."""
@@ -558,7 +564,7 @@ class InteractionModel(Estimator, ABC):
         from cofactor import persistence
 
         check_is_fitted(self)
-        persistence.save(path, self if ratings else self._without_ratings())
+        persistence.save(path, self if ratings else self.without_ratings())
 
     def to_memory(self) -> Self:
         """Return a model that needs no folder of shards: what a fit found for users, and ratings, are in memory.
@@ -575,25 +581,37 @@ class InteractionModel(Estimator, ABC):
         whole: Any = copy.copy(self)
         if self.stored_users_ is not None:
             whole._restore(_in_memory(self._saved()))
+            whole._check_learned()
+        for name, field in self._learned.items():
+            if field.holds(InteractionModel):
+                setattr(whole, name, [part.to_memory() for part in getattr(self, name)])
         whole.stored_users_ = None
         if isinstance(whole.ratings_, ShardedRatings):
             whole.ratings_ = whole.ratings_.to_ratings()
         return whole
 
-    def _without_ratings(self) -> Self:
-        """Return a copy that does not keep its ratings."""
+    def without_ratings(self) -> Self:
+        """Return a copy that does not keep its ratings, or interactions.
+
+        Returns
+        -------
+        model
+        """
         lean = copy.copy(self)
         lean.ratings_ = None
         return lean
 
     def _saved(self) -> dict[str, Any]:
-        """Return what a file holds of what was learned, by attribute, in a form that `cofactor.model.state` takes."""
-        return {name: getattr(self, name) for name in self._learned}
+        """Return what a file holds of what was learned, by attribute, in a form that `cofactor.model.state` takes.
+
+        Ratings stand in a file once, not in each part of a model.
+        """
+        return {name: _lean(field.to_plain(getattr(self, name))) for name, field in self._learned.items()}
 
     def _restore(self, saved: dict[str, Any]) -> None:
         """Take what `_saved` returned, read from a file and not checked yet."""
-        for name in self._learned:
-            setattr(self, name, saved[name])
+        for name, field in self._learned.items():
+            setattr(self, name, field.from_plain(saved[name]))
 
     def _summary(self) -> dict[str, Any]:
         """Return what the file says of the model to those who do not load it."""
@@ -682,7 +700,7 @@ class InteractionModel(Estimator, ABC):
 
 
 class Factored(InteractionModel):
-    """Similar items and users, and vectors, of a model whose scores are U_i·V_j + b_i + c_j.
+    """Similar items and users, and vectors, of a model whose scores are U_i·V_j + b_i + c_j; its tags say `similar`.
 
     Attributes
     ----------
@@ -690,8 +708,6 @@ class Factored(InteractionModel):
     item_bias_ : ndarray of shape (n_items,)
         c.
     """
-
-    _knows_what_is_alike: ClassVar[bool] = True
 
     if TYPE_CHECKING:  # some models learn these, others make them of what they learn
 
@@ -710,6 +726,66 @@ class Factored(InteractionModel):
     def _item_directions(self) -> NDArray[np.float64]:
         """See `InteractionModel`."""
         return self._directions("item")
+
+    @available_if(_compares)
+    def similar_items(
+        self,
+        items: Ids,
+        n: int = 10,
+        *,
+        candidates: Iterable[Any] | None = None,
+        min_ratings: int = 5,
+        new_items: SideFeatures | None = None,
+    ) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """Find the items that the same users like, or interact with, also of new items which only features describe.
+
+        The similarity of two items is the correlation of their scores over users, see `RatingSVD.similar_users`.
+
+        Parameters
+        ----------
+        items : array-like of shape (k,)
+            Item ids, of training or of `new_items`.
+        n : int, default=10
+            Number of similar items for each.
+        candidates : array-like or iterable, optional
+            Ids of the items to choose from, which were in training; by default all.
+        min_ratings : int, default=5
+            Fewest ratings, or interactions, in training of the items to choose from: what is known of items with few is
+            mostly chance. Other values than 0 need a model with its ratings.
+        new_items : mapping, frame, or tuple, optional
+            Features of items that only these describe, in the columns of the `item_features` of the fit, of models that
+            take such. Rows of items of training are passed over.
+
+        Returns
+        -------
+        ids : ndarray of shape (k, n)
+            Item ids, the most similar first, never the item itself. Where fewer are left, there is None.
+        similarities : ndarray of shape (k, n)
+            From -1 to 1; -inf where the id is None, and 0 with an item whose factors are 0.
+
+        Raises
+        ------
+        InvalidInputError
+            If an item is known in neither way, the model learned without features of items, or comes from a fold-in,
+            whose users are too few to compare by.
+
+        Examples
+        --------
+        >>> from cofactor.ratings import ALS
+        >>> X = [(u, i) for u in range(8) for i in range(6)]
+        >>> y = [5 if u % 2 == i % 2 else 1 for u, i in X]
+        >>> genres = {i: ["drama" if i % 2 else "comedy"] for i in range(6)}
+        >>> model = ALS(2, 1.0, random_state=0).fit(X, y, item_features=genres)
+        >>> sorted(model.similar_items(["new"], 3, new_items={"new": ["drama"]})[0][0].tolist())
+        [1, 3, 5]
+        """
+        if new_items is None:
+            return super().similar_items(items, n, candidates=candidates, min_ratings=min_ratings)
+        check_is_fitted(self)
+        self._refuse_fold_in("item")
+        part = with_new_items(self, new_items)
+        both = partial(directions, np.vstack([self.V_, part.V_]), covariance(self.U_))
+        return self._similar("item", both, items, n, candidates, min_ratings, part.items_)
 
     def similar_users(
         self, users: Ids, n: int = 10, *, candidates: Iterable[Any] | None = None, min_ratings: int = 5
@@ -811,6 +887,13 @@ class Factored(InteractionModel):
         self._refuse_fold_in(side)
         own, other = (self.U_, self.V_) if side == "user" else (self.V_, self.U_)
         return directions(own, covariance(other))
+
+
+def _lean(value: Any) -> Any:
+    """Return something learned, in which models do not keep their ratings."""
+    if isinstance(value, list):
+        return [_lean(one) for one in value]
+    return value.without_ratings() if isinstance(value, InteractionModel) else value
 
 
 def _in_memory(value: Any) -> Any:

@@ -172,6 +172,11 @@ class Link:
         return self.projection is not None or self.n_sparse > 0
 
     @property
+    def is_described(self) -> bool:
+        """Whether features of the caller are among those of the link."""
+        return self.standard is not None
+
+    @property
     def n_features(self) -> int:
         """Number K of features."""
         if self.n_sparse:
@@ -252,6 +257,7 @@ class Link:
         """Return the attributes as a dictionary of arrays and numbers."""
         standard = None if self.standard is None else self.standard.to_state()
         return {
+            "argument": self.argument,
             "n_sparse": self.n_sparse,
             "projection": self.projection,
             "usual": self.usual,
@@ -261,24 +267,30 @@ class Link:
         }
 
     @classmethod
-    def from_state(cls, argument: str, state: dict[str, Any], n_columns: int) -> Link:
-        """Rebuild it from what `to_state` returned; what does not fit together is refused."""
+    def from_state(cls, state: dict[str, Any]) -> Link:
+        """Rebuild it from what `to_state` returned; what does not fit is refused, and `check` has to follow."""
         standard = None if state["standard"] is None else Standardization.from_state(state["standard"])
         foreign = state.get("foreign", False) is True
         given = {name: state[name] for name in ("projection", "usual", "axes")}
-        link = cls(argument, member(state, "n_sparse", int), standard=standard, foreign=foreign, **given)
+        argument, n_sparse = member(state, "argument", str), member(state, "n_sparse", int)
+        link = cls(argument, n_sparse, standard=standard, foreign=foreign, **given)
         if foreign and (standard is None or link.projection is not None or link.n_sparse < 0):
             raise InvalidInputError("a link to columns that are not there must have features of its own")
-        if link.n_sparse not in (0, n_columns) and not foreign:
-            raise InvalidInputError(f"the link has {link.n_sparse} columns of the mask, the model {n_columns}")
         if link.projection is not None:
-            check_array("projection", link.projection, (n_columns, link.n_features), np.float32)
+            check_array("projection", link.projection, (*np.shape(link.projection)[:1], link.n_features), np.float32)
         rows = 0 if standard is None else standard.n_columns
         if link.usual is not None:
             check_array("usual features", link.usual, (1 + rows, link.n_features), np.float64)
         if link.axes is not None:
             check_array("axes of features", link.axes, (rows, link.n_features), np.float64)
         return link
+
+    def check(self, n_columns: int) -> None:
+        """Refuse what was read from a file, if it does not fit so many columns of the mask."""
+        if self.n_sparse not in (0, n_columns) and not self.foreign:
+            raise InvalidInputError(f"the link has {self.n_sparse} columns of the mask, the model {n_columns}")
+        if self.projection is not None and len(self.projection) != n_columns:
+            raise InvalidInputError(f"projection has {len(self.projection)} rows, and the model {n_columns} columns")
 
 
 @dataclass(frozen=True)

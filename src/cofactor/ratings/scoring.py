@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.errors import InvalidInputError
+from cofactor.model.times import seconds_of
 from cofactor.ratings.blocks import pairs_per_block
+from cofactor.ratings.lookup import TimedUsers
 from cofactor.ratings.probability import Criterion, Expectation, Pairwise, expected, in_blocks, margins_of, of_all_pairs
 from cofactor.ratings.topn import Ranking, Rescorer
 
@@ -35,7 +38,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Scorer(ABC):
-    """Scores of pairs; index -1 is an unknown user or item, and users may be `TimedUsers` of a model that knows time.
+    """Scores of pairs; index -1 is an unknown user or item, and users may be `TimedUsers` where scores depend on time.
 
     Attributes
     ----------
@@ -43,10 +46,13 @@ class Scorer(ABC):
         The values a rating can take.
     decision : Decision
         The rule that turns margins into levels.
+    now : float, optional
+        Where scores depend on time, the time that is taken where none is given.
     """
 
     scale: NDArray[np.float64]
     decision: Decision
+    now: float | None = field(default=None, kw_only=True)
 
     @abstractmethod
     def scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
@@ -71,6 +77,28 @@ class Scorer(ABC):
     def ranking(self, criterion: Criterion | None) -> Ranking:
         """Return what items are ranked by: scores, or another measure of the probabilities of levels."""
         return Ranking(self.block, pairs_per_block(len(self.scale)))
+
+    def at(self, users: NDArray[np.int32], time: Any) -> Any:
+        """Return users at times, one for all or one for each; without times the users.
+
+        Parameters
+        ----------
+        users : ndarray of shape (n,), int32
+            Indices.
+        time : array-like of shape (n,), number, date, or None
+            Refused where scores do not depend on it.
+        """
+        if time is None:
+            return users
+        if self.now is None:
+            raise InvalidInputError(
+                "this model predicts the same at any time",
+                argument="time",
+                advice="leave it out, or fit an OrdinalProbit(time=True) with times",
+            )
+        one = np.ndim(time) == 0
+        seconds = seconds_of([time] if one else time, None if one else len(users))
+        return TimedUsers(users, np.broadcast_to(seconds, len(users)))
 
     def in_blocks(self, function: Pairwise, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         """Return a function of many pairs, block by block, on all threads."""

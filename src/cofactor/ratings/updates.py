@@ -259,12 +259,15 @@ class RowMerge:
         Those of both.
     old, new : ndarray of int
         Where those of the model stand, and those of the part.
+    whole : Ratings or None
+        All ratings of the model, if this is the last merge of an update.
     """
 
     side: SideName
     ids: IdMap
     old: NDArray[np.int32]
     new: NDArray[np.int32]
+    whole: Ratings | None = None
 
     def rows(self, ours: NDArray[Any], theirs: NDArray[Any]) -> NDArray[Any]:
         """Return the rows of both in a new array; those of the part in the place of the model's.

@@ -19,7 +19,7 @@ _FEW = 3  #: own items that are named beside a recommendation
 
 def reasons(model: Any, user: Any, items: Sequence[Any]) -> Reasons:
     """Return the reasons of a model for the scores of items; refuse one that has none, and name those that have."""
-    model._check_explains()
+    model.require("explain")
     found: Reasons = model.explain(user, items)
     return found
 

@@ -188,12 +188,12 @@ def _predicted(
         return with_meaning(rating_model, np.empty(0))
     if new is not None:
         pairs = np.column_stack([np.repeat(np.array([*ids, None], dtype=object)[:-1], lengths), items.astype(object)])
-        described = new if rating_model._knows_features("item") else None
+        described = new if rating_model.knows_features("item") else None
         latest = latest_times(rating_model, len(pairs))
         return with_meaning(rating_model, PairQuery.of(rating_model, pairs, None, described, latest).answers("predict"))
     users = np.repeat(rating_model.users_.index(ids), lengths)
-    timed_users = rating_model._timed_users(users, rating_model._now)
-    return with_meaning(rating_model, rating_model.scorer_.ratings(timed_users, rating_model.items_.index(items)))
+    scorer = rating_model.scorer_
+    return with_meaning(rating_model, scorer.ratings(scorer.at(users, scorer.now), rating_model.items_.index(items)))
 
 
 def latest_times(model: Any, n: int) -> NDArray[Any] | None:
@@ -206,7 +206,8 @@ def latest_times(model: Any, n: int) -> NDArray[Any] | None:
     n : int
         How many times.
     """
-    return None if model._now is None else np.full(n, model._now)
+    now = model.scorer_.now
+    return None if now is None else np.full(n, now)
 
 
 def at_latest(model: Any, pairs: NDArray[Any]) -> Any:

@@ -135,7 +135,7 @@ def fit_shards(
         Told about progress.
     """
     sharded = ShardedRatings.open(folder)
-    model._check_learns_in_shards()
+    model.require("shards")
     if listen is not None:
         task.listen(model, listen)
     began = time.perf_counter()

@@ -12,7 +12,7 @@ from cofactor.datasets import load_side_features, read_side_features
 from cofactor.datasets.readers.movielens_features import SETS_WITH_FEATURES
 from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.ratings import MODELS, IdMap, Ratings
-from cofactor.ratings.described import DescribedModel, PairQuery, new_rows, takes_features
+from cofactor.ratings.described import PairQuery, new_rows, takes_features
 from cofactor.ratings.features import FeatureTable
 from cofactor.tasks.matching import match_ids
 from cofactor.tasks.models import short_names
@@ -58,7 +58,7 @@ def check_taking(models: Mapping[str, Any], features: Mapping[str, FeatureTable]
     argument, names = next(iter(features)), ", ".join(without)
     none = "takes" if len(without) == 1 else "take"
     if len(without) == len(models):
-        taking = [name for name, kind in short_names(MODELS).items() if issubclass(kind, DescribedModel)]
+        taking = [name for name, kind in short_names(MODELS).items() if kind.tags.features is True]
         others = ", ".join(["recommender", *taking])
         raise InvalidInputError((Argument(argument), f": {names} {none} no features; {others} do"), argument=argument)
     return (f"{names} {none} no features, and is fitted to the ratings alone",)

@@ -199,8 +199,8 @@ def test_a_file_holds_the_means(monkeypatch, tmp_path, fitted):
 
 def test_few_samples_are_saved_in_the_frames_of_all(tmp_path, fitted):
     fitted.save(tmp_path / "few", n_samples=3)
-    few, frames = cofactor.load(tmp_path / "few"), fitted.means_["frames"]
-    assert np.array_equal(few.means_["frames"], frames[spaced(len(frames), 3)])
+    few, frames = cofactor.load(tmp_path / "few"), fitted.means_.frames
+    assert np.array_equal(few.means_.frames, frames[spaced(len(frames), 3)])
 
 
 def test_new_samples_have_new_means(tmp_path, fitted):

@@ -72,7 +72,7 @@ def error(m: OrdinalProbit) -> float:
 
 
 def same(a: OrdinalProbit, b: OrdinalProbit) -> bool:
-    one, other = a.samples_ | a.means_, b.samples_ | b.means_
+    one, other = (model.samples_ | model.means_.to_state() for model in (a, b))
     return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
 
 

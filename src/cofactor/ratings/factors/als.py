@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,18 +12,21 @@ from cofactor.checks import one_of
 from cofactor.model.estimator import learned, param
 from cofactor.problems import LeastSquaresProblem
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.described import DescribedModel
 from cofactor.ratings.factors.base import FactorModel, Links
-from cofactor.ratings.factors.linked import Drawn, around, linked_penalties
+from cofactor.ratings.factors.linked import Drawn, FactorLink, around, linked_penalties
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.reasons import products, with_constant
 from cofactor.ratings.scoring import Boundaries, CommonBoundaries, half_way
+from cofactor.ratings.tags import Tags
 from cofactor.solvers import Result, alternating_least_squares
 from cofactor.solvers.result import Callback
 
+if TYPE_CHECKING:
+    from cofactor.ratings.factors.in_shards import Solved
 
-class ALS(DescribedModel, FactorModel):
+
+class ALS(FactorModel):
     r"""Regularized least squares with biases, minimised over users and over items in turn.
 
     .. math::
@@ -97,6 +100,8 @@ class ALS(DescribedModel, FactorModel):
     array([2., 3.])
     """
 
+    tags = Tags(weights=True, features=True, shards=True, similar=True, explain=True)
+
     n_factors: int = param(default=10, kw_only=False)
     solver: str = param(one_of(["exact", "cg"]), default="exact")
     max_iter: int = param(default=100)
@@ -104,14 +109,12 @@ class ALS(DescribedModel, FactorModel):
 
     boundaries_: NDArray[np.float64] = learned("levels-1")
     mean_: float = learned()
-    links_: Links = learned(optional=True)
+    links_: Links = learned(kind=FactorLink, many=True)
 
-    _takes_weights: ClassVar[bool] = True
-
-    def _fit_shards(self, given: FitInput) -> None:
+    def _solver_by_parts(self) -> tuple[str, Callable[..., Solved]]:
         from cofactor.ratings.factors.in_shards import solve_least_squares
 
-        self._fit_by_parts(given, "exact", solve_least_squares)
+        return "exact", solve_least_squares
 
     @property
     def _factor_scores(self) -> FactorScores:

@@ -25,9 +25,9 @@ from cofactor.ratings.factors.scores import FactorScorer, FactorScores, first_it
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.interaction_model import Factored
 from cofactor.ratings.scoring import COUNT, Boundaries, UserBoundaries
+from cofactor.ratings.tags import Tags
 from cofactor.solvers import Result
 from cofactor.solvers.result import Callback
-from cofactor.typing import SideName
 
 if TYPE_CHECKING:
     from cofactor.model.selection.path import Validation
@@ -35,6 +35,20 @@ if TYPE_CHECKING:
 
 
 Links = tuple[FactorLink | None, FactorLink | None]
+
+
+class _SavedValidation:
+    """How a file holds a `Validation`, whose module is imported when one is read."""
+
+    @staticmethod
+    def to_state(found: Validation) -> Any:
+        return plain(found)
+
+    @staticmethod
+    def from_state(state: Any) -> Validation:
+        from cofactor.model.selection.path import Validation
+
+        return Validation.from_plain(state)
 
 
 class FactorModel(Factored, RatingModel):
@@ -73,6 +87,8 @@ class FactorModel(Factored, RatingModel):
         What features say of users and of items, in models that take some.
     """
 
+    tags = Tags(similar=True)
+
     n_factors: int = param(whole(), default=10, kw_only=False)
     alpha: Any = param(positive_weight("auto"), default="auto", kw_only=False)
     alpha_bias: float | None = param(positive_weight(None), default=3.0)
@@ -85,8 +101,8 @@ class FactorModel(Factored, RatingModel):
     user_bias_: NDArray[Any] = learned("users")
     item_bias_: NDArray[Any] = learned("items")
     alpha_: float = learned(check=number(low=0, inclusive=False))
-    validation_: Validation | None = learned(optional=True)
-    links_: Links = learned(saved=False, default=(None, None))
+    validation_: Validation | None = learned(kind=_SavedValidation, optional=True)
+    links_: Links = learned(kind=FactorLink, many=True, saved=False, default=(None, None))
     objective_: float = learned()
     history_: list[float] = learned()
     certificate_: float = learned()
@@ -126,9 +142,6 @@ class FactorModel(Factored, RatingModel):
         """Names of the arrays of users, and of items, of which features say something: those with a penalty."""
         return ((), ())
 
-    def _knows_features(self, side: SideName) -> bool:
-        return self.links_[0 if side == "user" else 1] is not None
-
     def _alpha_unit(self, ratings: Ratings) -> float:
         """Return what candidates of alpha are multiples of."""
         return 1.0
@@ -152,6 +165,9 @@ class FactorModel(Factored, RatingModel):
     # ---------------------------------------------------------------- learning
 
     def _fit(self, given: FitInput) -> None:
+        if given.in_shards:
+            self._fit_by_parts(given)
+            return
         ratings, monitor = given.ratings, given.monitor
         generator = make_generator(self.random_state)
         links, features = learned_links(given)
@@ -173,17 +189,16 @@ class FactorModel(Factored, RatingModel):
         self._set_result(result, given)
         self._warn_if_all_alike(given)
 
-    def _fit_by_parts(self, given: FitInput, solver: str, solve: Callable[..., Solved]) -> None:
-        """Fit to ratings in shards, where rows of users are; set all that a fit sets.
+    def _solver_by_parts(self) -> tuple[str, Callable[..., Solved]]:
+        """Return how `solver` is called that learns in shards, and what solves the objective there, if the tags say so.
 
-        Parameters
-        ----------
-        given : FitInput
-        solver : str
-            What the model calls the way to solve it there.
-        solve : callable
-            Called with a model without ids and ratings, a `Start`, ratings and an alpha.
+        That is called with a model without ids and ratings, a `Start`, ratings and an alpha.
         """
+        raise NotImplementedError
+
+    def _fit_by_parts(self, given: FitInput) -> None:
+        """Fit to ratings in shards, where rows of users are; set all that a fit sets."""
+        solver, solve = self._solver_by_parts()
         own = self.get_params(deep=False)["solver"]
         if own != solver:
             raise InvalidInputError(f"ratings in shards take {solver!r}", argument="solver", found=own)
@@ -252,23 +267,6 @@ class FactorModel(Factored, RatingModel):
             raise unknown_features(argument)
         return {}
 
-    def _saved(self) -> dict[str, Any]:
-        links = [None if link is None else link.to_state() for link in self.links_]
-        own = {"links_": links} if "links_" in self._learned else {}
-        return super()._saved() | own | {"validation_": plain(self.validation_)}
-
-    def _restore(self, saved: dict[str, Any]) -> None:
-        from cofactor.model.selection.path import Validation
-
-        found, links = saved["validation_"], saved.get("links_", [None, None])
-        super()._restore(saved | {"validation_": None if found is None else Validation.from_plain(found)})
-        shapes = self._shapes_of_rows()
-        users, items = (
-            None if state is None else FactorLink.from_state(argument, state, {name: shapes[name] for name in names})
-            for argument, state, names in zip(ARGUMENTS, links, self._linked, strict=True)
-        )
-        self.links_ = (users, items)
-
     def _shapes_of_rows(self) -> dict[str, tuple[int, ...]]:
         """Return the shape of a row of each array."""
         d = last_length(self.V_)
@@ -276,4 +274,10 @@ class FactorModel(Factored, RatingModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
+        if len(self.links_) != len(ARGUMENTS):
+            raise InvalidInputError("links_ must be of users and of items")
+        shapes = self._shapes_of_rows()
+        for link, names in zip(self.links_, self._linked, strict=True):
+            if link is not None:
+                link.check({name: shapes[name] for name in names})
         self._factor_scores.check()

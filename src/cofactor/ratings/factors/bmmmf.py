@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,8 +85,6 @@ class BinaryMMMF(LossFactorization):
     """
 
     threshold: float = param(number(low=-np.inf), default=0.0)
-
-    _takes_weights: ClassVar[bool] = True
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from cofactor.ratings.factors.bmmmf import BinaryMMMF
 from cofactor.ratings.factors.scores import FactorScorer
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.scoring import Count, FirstBelow, Scorer
-from cofactor.ratings.updates import RowMerge
+from cofactor.ratings.tags import Tags
 from cofactor.solvers.result import Callback
 from cofactor.text import counted
 
@@ -97,6 +97,8 @@ class HMF(RatingModel):
     array([1., 3., 4.])
     """
 
+    tags = Tags(weights=True, shards=True)
+
     n_factors: int = param(default=100, kw_only=False)
     alpha: float | str | Sequence[float | str] = param(default="auto", kw_only=False)
     alpha_bias: float | None = param(default=3.0)
@@ -109,10 +111,8 @@ class HMF(RatingModel):
     tol: float = param(default=1e-5)
     dtype: str = param(default="float32")
 
-    stages_: list[BinaryMMMF] = learned()
+    stages_: list[BinaryMMMF] = learned(kind=BinaryMMMF, many=True)
     alphas_: list[float] = learned()
-
-    _takes_weights: ClassVar[bool] = True
 
     def _check_together(self) -> None:
         for alpha in self._alphas(1):
@@ -158,27 +158,16 @@ class HMF(RatingModel):
         self.stages_ = side_by_side(_fit_stage, tasks, n_stages, self.n_jobs)
         self.alphas_ = [stage.alpha_ for stage in self.stages_]
 
-    _fit_shards = _fit
-
     @property
     def n_iter_(self) -> int:
         """Number of iterations of all stages together."""
         return sum(stage.n_iter_ for stage in self.stages_)
 
     def _fold_in(self, given: FitInput) -> None:
-        self.stages_ = [stage._folded_in(part)._without_ratings() for stage, part in self._parts(given)]
+        self.stages_ = [stage.folded_in(part).without_ratings() for stage, part in self._parts(given)]
 
     def _fold_in_items(self, given: FitInput) -> None:
-        self.stages_ = [stage._items_folded_in(part)._without_ratings() for stage, part in self._parts(given)]
-
-    def _merge_rows(self, part: HMF, merge: RowMerge) -> None:
-        self.stages_ = self._merged_parts(self.stages_, part.stages_, merge)
-
-    def to_memory(self) -> Self:
-        """Return a model that needs no folder of shards, see `RatingModel`."""
-        whole = super().to_memory()
-        whole.stages_ = [stage.to_memory() for stage in self.stages_]
-        return whole
+        self.stages_ = [stage.items_folded_in(part).without_ratings() for stage, part in self._parts(given)]
 
     def _parts(self, given: FitInput) -> Iterator[tuple[BinaryMMMF, FitInput]]:
         """Yield each stage, and what it is given."""
@@ -193,7 +182,6 @@ class HMF(RatingModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        self.stages_ = self._checked_parts(self.stages_, BinaryMMMF)
         if len(self.stages_) != len(self.scale_) - 1:
             raise InvalidInputError(f"{len(self.scale_)} levels need {len(self.scale_) - 1} parts of class BinaryMMMF")
 
@@ -236,4 +224,4 @@ def _called(q: int) -> str:
 
 def _fit_stage(model: BinaryMMMF, ratings: Ratings, q: int, callback: Callback | None, threads: int) -> BinaryMMMF:
     with thread_limit(threads):
-        return model._learn_as_part(ratings.at_boundary(q), callback, _called(q))
+        return model.learn_as_part(ratings.at_boundary(q), callback, _called(q))

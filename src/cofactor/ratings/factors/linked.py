@@ -57,6 +57,11 @@ class FactorLink:
         found = {name: _penalty(name, features, 1.0).weights(arrays[name]) for name in names}
         return cls(link, {name: weights[len(weights) - link.n_features :] for name, weights in found.items()})
 
+    @property
+    def is_described(self) -> bool:
+        """Whether features of the caller are among those of the link."""
+        return self.link.is_described
+
     def means(self, side: Side, table: FeatureTable | None) -> dict[str, NDArray[np.float64]]:
         """Return what features say of other rows, by the name of each array; zeros for rows without."""
         from cofactor.kernels.regression import means_by
@@ -76,17 +81,20 @@ class FactorLink:
         return {"link": self.link.to_state(), "weights": self.weights}
 
     @classmethod
-    def from_state(cls, argument: str, state: Any, shapes: Mapping[str, tuple[int, ...]]) -> Self:
-        """Rebuild it from what `to_state` returned; what does not fit arrays with rows of these shapes is refused."""
+    def from_state(cls, state: Any) -> Self:
+        """Rebuild it from what `to_state` returned; `check` has to follow."""
         from cofactor.ratings.links import Link
 
-        link = Link.from_state(argument, state["link"], 0)
-        wanted = set(shapes) if link.n_features else set()
-        if set(state["weights"]) != wanted or link.tied:
+        return cls(Link.from_state(state["link"]), dict(state["weights"]))
+
+    def check(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        """Refuse what was read from a file, if it does not fit arrays with rows of these shapes."""
+        self.link.check(0)
+        wanted = set(shapes) if self.link.n_features else set()
+        if set(self.weights) != wanted or self.link.tied:
             raise InvalidInputError(f"weights of features must be of {', '.join(shapes)}")
-        for name, weights in state["weights"].items():
-            check_array(f"weights of features for {name}", weights, (link.n_features, *shapes[name]), np.float64)
-        return cls(link, dict(state["weights"]))
+        for name, weights in self.weights.items():
+            check_array(f"weights of features for {name}", weights, (self.link.n_features, *shapes[name]), np.float64)
 
 
 def learned_links(given: FitInput) -> tuple[tuple[Link | None, Link | None], dict[str, NDArray[np.float64]]]:

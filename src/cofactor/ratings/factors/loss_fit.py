@@ -23,6 +23,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.base import FactorModel
 from cofactor.ratings.factors.linked import Drawn, around, linked_penalties
 from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.tags import Tags
 from cofactor.solvers import SOLVERS, Result, SolverMismatchError
 from cofactor.solvers.result import Callback
 
@@ -47,6 +48,8 @@ class LossFactorization(FactorModel):
 
     Subclasses name the loss and its targets, the free arrays of users with their penalties, and boundaries.
     """
+
+    tags = Tags(weights=True, shards=True, similar=True)
 
     n_factors: int = param(default=100)
     margin: str = param(one_of(MARGIN_LOSSES), default="smooth-hinge")
@@ -116,8 +119,8 @@ class LossFactorization(FactorModel):
         kept = {**arrays, "U": self.U_, "V": self.V_, "own": self.thresholds_}
         return _at(problem, problem.pack(kept), result), {**start, **arrays}
 
-    def _fit_shards(self, given: FitInput) -> None:
-        self._fit_by_parts(given, "lbfgs", type(self)._solve_shards)
+    def _solver_by_parts(self) -> tuple[str, Callable[..., Solved]]:
+        return "lbfgs", type(self)._solve_shards
 
     def _solve_shards(
         self,

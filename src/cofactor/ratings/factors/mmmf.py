@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +13,15 @@ from cofactor.losses import MARGIN_LOSSES, AllThreshold, EntryLoss, ImmediateThr
 from cofactor.model.estimator import learned, param
 from cofactor.penalties import CentredL2, Penalty
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.described import DescribedModel
 from cofactor.ratings.factors.base import Links
+from cofactor.ratings.factors.linked import FactorLink
 from cofactor.ratings.factors.loss_fit import LossFactorization
+from cofactor.ratings.tags import Tags
 
 CONSTRUCTIONS = {"all": AllThreshold, "immediate": ImmediateThreshold}
 
 
-class MMMF(DescribedModel, LossFactorization):
+class MMMF(LossFactorization):
     r"""Maximum margin matrix factorization: scores between thresholds of each user.
 
     .. math::
@@ -98,12 +99,12 @@ class MMMF(DescribedModel, LossFactorization):
     array([1., 3., 4.])
     """
 
+    tags = Tags(weights=True, features=True, shards=True, similar=True)
+
     alpha_thresholds: float = param(number(low=0), default=5.0)
     construction: str = param(one_of(CONSTRUCTIONS), default="all")
 
-    links_: Links = learned(optional=True)
-
-    _takes_weights: ClassVar[bool] = True
+    links_: Links = learned(kind=FactorLink, many=True)
 
     @property
     def _linked(self) -> tuple[tuple[str, ...], tuple[str, ...]]:

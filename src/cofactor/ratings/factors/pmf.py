@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 
 from cofactor.checks import check_flag, number, one_of
-from cofactor.errors import Argument, InvalidInputError
+from cofactor.errors import Argument
 from cofactor.losses import LogisticSquared, Squared
 from cofactor.model.convergence import warn_if_unfinished, warn_of_unsolved
 from cofactor.model.estimator import learned, param
@@ -24,9 +24,13 @@ from cofactor.ratings.factors.scores import FactorScorer, FactorScores
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.reasons import products
 from cofactor.ratings.scoring import Boundaries, CommonBoundaries, absolute_errors, half_way
+from cofactor.ratings.tags import Tags, With
 from cofactor.solvers import Result, SolverMismatchError, alternating_least_squares, lbfgs
 from cofactor.solvers.result import Callback
 from cofactor.solvers.sgd import stochastic_gradient
+
+if TYPE_CHECKING:
+    from cofactor.ratings.factors.in_shards import Solved
 
 #: Fold-in through the logistic map is iterative; it ends with less than this share of the objective to gain.
 _FOLD_IN_TOL = 1e-8
@@ -114,6 +118,11 @@ class PMF(FactorModel):
     array([1., 3., 4.])
     """
 
+    #: "sgd" steps once for each rating.
+    tags = Tags(
+        weights=With("solver", ("als", "lbfgs")), shards=True, similar=True, explain=With("link", ("identity",))
+    )
+
     n_factors: int = param(default=10, kw_only=False)
     weighted: bool = param(check_flag, default=False)
     link: str = param(one_of(["identity", "logistic"]), default="identity")
@@ -128,8 +137,6 @@ class PMF(FactorModel):
     #: There are no biases.
     alpha_bias: float | None = None
 
-    _takes_weights: ClassVar[bool] = True
-
     def _check_together(self) -> None:
         if self.solver == "als" and self.link == "logistic":
             raise SolverMismatchError(
@@ -138,14 +145,6 @@ class PMF(FactorModel):
                     *(" has not: take ", Argument("solver", "lbfgs"), " or 'sgd'"),
                 ),
                 argument="solver",
-            )
-
-    def _check_takes_weights(self) -> None:
-        if self.solver == "sgd":
-            raise InvalidInputError(
-                (Argument("solver", "sgd"), " steps once for each rating, and takes no weights"),
-                argument="sample_weight",
-                advice=("take ", Argument("solver", "als"), " or 'lbfgs'"),
             )
 
     def _alpha_unit(self, ratings: Ratings) -> float:
@@ -170,10 +169,10 @@ class PMF(FactorModel):
         """Return small random factors, and the seed of the order of stochastic steps."""
         return super().first_arrays(ratings, generator) | {"seed": generator.integers(2**32, size=1)}
 
-    def _fit_shards(self, given: FitInput) -> None:
+    def _solver_by_parts(self) -> tuple[str, Callable[..., Solved]]:
         from cofactor.ratings.factors.in_shards import solve_least_squares
 
-        self._fit_by_parts(given, "als", partial(solve_least_squares, by_count=self.weighted))
+        return "als", partial(solve_least_squares, by_count=self.weighted)
 
     def solve(
         self,
@@ -242,9 +241,6 @@ class PMF(FactorModel):
         """Return ratings on their own scale from scores of the logistic map."""
         low, high = float(self.scale_[0]), float(self.scale_[-1])
         return low + self._logistic_loss().estimate(scores) * ((high - low) / (len(self.scale_) - 1))
-
-    def _can_explain(self) -> bool:
-        return self.link == "identity"
 
     def _contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
         ratings, V = self._require_ratings(()), self.V_

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,8 +87,6 @@ class PMMMF(LossFactorization):
     """
 
     planes_: NDArray[Any] = learned("users levels", finite=False)
-
-    _takes_weights: ClassVar[bool] = True
 
     def _fold_in_items(self, given: FitInput) -> None:
         """Minimise J over the items' arrays; what belongs to users is fixed, their planes too."""

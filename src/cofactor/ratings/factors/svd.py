@@ -19,6 +19,7 @@ from cofactor.ratings.factors.scores import FactorScorer, FactorScores
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.interaction_model import Factored
 from cofactor.ratings.scoring import COUNT, CommonBoundaries, half_way
+from cofactor.ratings.tags import Tags
 from cofactor.solvers.descent import repeat_updates
 
 _MORE_VECTORS = 10  #: columns of the subspace beyond those kept; the last of these then settle sooner
@@ -103,6 +104,8 @@ class RatingSVD(Factored, RatingModel):
     >>> model.predict([(0, 4), (0, 1), (1, 1)])
     array([3., 2., 4.])
     """
+
+    tags = Tags(similar=True)
 
     n_factors: int = param(whole(), default=14, kw_only=False, grid=[6, 10, 14, 20])
     fill: str = param(one_of(["baseline", "item-mean"]), default="baseline")

@@ -21,6 +21,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.profiles.marginals import item_marginals, level_marginal
 from cofactor.ratings.scoring import PROBABILITY_DECISIONS, ProbabilityScorer
+from cofactor.ratings.tags import Tags
 from cofactor.solvers import lbfgs
 
 _START_SCALE = 0.1  #: standard deviation of b at the start
@@ -131,6 +132,8 @@ class Attitude(RatingModel):
     >>> model.predict([(0, 7), (0, 6), (1, 7)])
     array([1., 5., 5.])
     """
+
+    tags = Tags(probabilities=True)
 
     n_factors: int = param(whole(), default=5, kw_only=False, grid=[4, 5, 10])
     alpha: float = param(positive_weight(), default=8.0, kw_only=False, grid=[6.0, 8.0, 10.0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ from cofactor.ratings.entries import check_rows
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.probability import Pairwise, of_all_pairs
 from cofactor.ratings.scoring import PROBABILITY_DECISIONS, CommonBoundaries, ProbabilityScorer, half_way
+from cofactor.ratings.tags import Tags
+from cofactor.ratings.updates import RowMerge
 from cofactor.solvers.lbfgs import lbfgs
 from cofactor.solvers.sgd import stochastic_gradient
 
@@ -231,6 +233,9 @@ class GPLVM(RatingModel):
     array([2., 4.])
     """
 
+    #: What it says of a user follows from the positions of all items that the user rated.
+    tags = Tags(probabilities=True, fold_in_items=False)
+
     n_factors: int = param(whole(), default=10, kw_only=False)
     alpha: float = param(positive_weight(), default=30.0, kw_only=False, grid=[10.0, 20.0, 30.0, 60.0])
     kernel: str = param(one_of(START), default="rbf")
@@ -255,9 +260,6 @@ class GPLVM(RatingModel):
     history_: list[float] = learned()
     certificate_: float = learned()
     n_iter_: int = learned()
-
-    #: What it says of a user follows from the positions of all items that the user rated.
-    _knows_items_by_rows: ClassVar[bool] = False
 
     # ---------------------------------------------------------------- learning
 
@@ -359,7 +361,7 @@ class GPLVM(RatingModel):
         """Minimise J over the items' positions; those of other items are fixed, and users who rated none of them out.
 
         The ratings of other items by the same users take part. Weights of users belong to all ratings, see
-        `_finalize_update`.
+        `_merge_rows`.
         """
         ratings, before = given.ratings, cast(GPLVM, given.before)
         whole = ratings if given.whole is None else given.whole
@@ -384,9 +386,10 @@ class GPLVM(RatingModel):
         self.V_ = problem.arrays(part.filled(result.x))[0][mine].copy()
         self.item_bias_ = biases
 
-    def _finalize_update(self, ratings: Ratings) -> None:
-        """Solve for the weights of all users, whose items may have moved."""
-        self._set_weights(ratings)
+    def _merge_rows(self, part: Self, merge: RowMerge) -> None:
+        super()._merge_rows(part, merge)
+        if merge.whole is not None:  # of all users, whose items may have moved
+            self._set_weights(merge.whole)
 
     @property
     def scorer_(self) -> GPLVMScorer:

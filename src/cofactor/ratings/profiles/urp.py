@@ -21,6 +21,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.profiles.marginals import item_marginals, level_marginal
 from cofactor.ratings.scoring import PROBABILITY_DECISIONS, ProbabilityScorer
+from cofactor.ratings.tags import Tags
 from cofactor.solvers.descent import repeat_updates
 
 #: Sweeps before the concentrations are learned: while attitudes are alike, the likeliest concentrations are infinite.
@@ -131,6 +132,8 @@ class URP(RatingModel):
     >>> model.predict([(0, 7), (0, 6), (1, 7)])
     array([1., 5., 5.])
     """
+
+    tags = Tags(probabilities=True)
 
     n_factors: int = param(whole(), default=4, kw_only=False, grid=[3, 4, 5])
     alpha: float = param(positive_weight(), default=2.0, kw_only=False, grid=[1.0, 2.0, 4.0])

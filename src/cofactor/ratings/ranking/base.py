@@ -43,6 +43,7 @@ from cofactor.ratings.recommendations import Recommendations
 from cofactor.ratings.reranking import Rules, check_rules
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.similar import covariance, directions
+from cofactor.ratings.tags import Tags
 from cofactor.ratings.topn import Exclusion, Ranking
 from cofactor.ratings.updates import RowMerge, Updates, check_known, warn_of_lost_times
 from cofactor.solvers.result import Callback
@@ -96,6 +97,8 @@ class ImplicitModel(InteractionModel):
     True
     """
 
+    tags = Tags(similar=True)
+
     counts: str = param(one_of(["log", "linear", "binary"]), default="log")
 
     popularity_: NDArray[np.float64] = learned("items", dtype=np.float64)
@@ -114,8 +117,8 @@ class ImplicitModel(InteractionModel):
 
     _own_kind: ClassVar[str] = "interaction"
 
-    #: To which power of the number of a user's interactions it counts, beside other models.
-    _evidence: ClassVar[float] = 0.0
+    #: To which power of the number of a user's interactions it counts in a `Recommender`, beside other models.
+    evidence: ClassVar[float] = 0.0
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -138,18 +141,51 @@ class ImplicitModel(InteractionModel):
         """Learn from all interactions, after some came in; what was chosen in the fit stays, `before` has it."""
         self._fit(given)
 
-    def _tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
-        """Return parameters chosen by held-out interactions, if any, and `_log_interactions` of a fit without them."""
-        inner = clone(self)._learn(FitInput(held_out.train))
-        return {}, inner._all_log_interactions(held_out.users)
+    def tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+        """Choose parameters by held-out interactions, if there are any to choose.
+
+        Parameters
+        ----------
+        held_out : HeldOut
+        monitor : Monitor
+            Told about each trial.
+
+        Returns
+        -------
+        params : dict of str to object
+            Those chosen.
+        table : ndarray of shape (n_users, n_items), float32
+            `log_interactions` of a fit with them to what was not held out.
+        """
+        return {}, self._log_interactions_without(held_out)
+
+    def _log_interactions_without(self, held_out: HeldOut, **settings: Any) -> NDArray[np.float32]:
+        """Return `log_interactions` of held-out users, by a fit with some parameters to what was not held out."""
+        inner = clone(self).set_params(**settings).learn(FitInput(held_out.train))
+        return inner._all_log_interactions(held_out.users)
+
+    def _scores_without(self, held_out: HeldOut, **settings: Any) -> NDArray[np.float32]:
+        """Return `_scores_in_levels` of held-out users, likewise."""
+        inner = clone(self).set_params(**settings).learn(FitInput(held_out.train))
+        return inner._scores_in_levels(held_out.users)
 
     @property
-    def _asks_what_is_next(self) -> bool:
+    def asks_what_is_next(self) -> bool:
         """Whether the model is about what comes next, so that the latest interactions are to be held out."""
         return False
 
-    def _log_interactions(self, scores: NDArray[Any]) -> NDArray[np.float32]:
-        """Return what is linear in the logarithm of the odds of an interaction, given scores of items."""
+    def log_interactions(self, scores: NDArray[Any]) -> NDArray[np.float32]:
+        """Return what is linear in the logarithm of the odds of an interaction.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n, m)
+            Of items.
+
+        Returns
+        -------
+        ndarray of shape (n, m), float32
+        """
         return soft_log(scores, self._floor, self.level_)
 
     def _fit_bytes(self, interactions: Ratings) -> int:
@@ -189,13 +225,24 @@ class ImplicitModel(InteractionModel):
         """
         self._check_params()
         if isinstance(X, ShardedRatings):
-            self._check_learns_in_shards()
+            self.require("shards")
         interactions = as_interactions(X, y, times=time, sample_weight=sample_weight, kind=kind, target=target)
         warn_of_a_robot(interactions)
-        return self._learn(FitInput(interactions))
+        return self.learn(FitInput(interactions))
 
-    def _learn(self, given: FitInput, listener: Callback | None = None) -> Self:
-        """Learn from checked interactions, wholly or not at all."""
+    def learn(self, given: FitInput, listener: Callback | None = None) -> Self:
+        """Learn from checked interactions, wholly or not at all, as a part of another model.
+
+        Parameters
+        ----------
+        given : FitInput
+        listener : callable, optional
+            Called with progress; by default the model's own callback is.
+
+        Returns
+        -------
+        self
+        """
         with committed(self) as fitted, self._monitor(listener) as monitor:
             fitted._set_interactions(given.ratings, Updates(given.ratings.n_ratings))
             fitted.kind_weights_ = dict(given.ratings.kind_weights or {})
@@ -274,12 +321,12 @@ class ImplicitModel(InteractionModel):
         return table
 
     def _all_log_interactions(self, users: NDArray[Any]) -> NDArray[np.float32]:
-        """Return `_log_interactions` of the scores of all items for some users, by index."""
+        """Return `log_interactions` of the scores of all items for some users, by index."""
         return self._for_all_items(users, self._log_table)
 
     def _log_table(self, users: NDArray[Any]) -> NDArray[np.float32]:
-        """Return `_log_interactions` of the scores of all items for as few users as share a block."""
-        return self._log_interactions(self._all_scores(users, 0, len(self.items_), np.float32))
+        """Return `log_interactions` of the scores of all items for as few users as share a block."""
+        return self.log_interactions(self._all_scores(users, 0, len(self.items_), np.float32))
 
     def _scores_in_levels(self, users: NDArray[Any]) -> NDArray[np.float32]:
         """Return scores of all items, without what popularity adds, as multiples of `level_`."""
@@ -292,13 +339,13 @@ class ImplicitModel(InteractionModel):
         """
         settings: dict[str, Any] = {name: getattr(self, name) for name in ("popularity_weight", *names)}
         if "auto" in settings.values():
-            held_out = HeldOut.of(given.ratings, seed, self._asks_what_is_next)
-            settings |= self._tune(held_out, given.monitor)[0]
+            held_out = HeldOut.of(given.ratings, seed, self.asks_what_is_next)
+            settings |= self.tune(held_out, given.monitor)[0]
         self.popularity_weight_ = max(float(settings["popularity_weight"]), TIES)
         return settings
 
     def _with_popularity(self, held_out: HeldOut, trials: Trials) -> tuple[dict[str, Any], NDArray[np.float32]]:
-        """Return what `_tune` does: the best of what was tried on `_scores_in_levels`, and the weight of popularity."""
+        """Return what `tune` does: the best of what was tried on `_scores_in_levels`, and the weight of popularity."""
         prior = popularity_prior(item_masses(held_out.train))
         weight = self.popularity_weight
         if isinstance(weight, str):
@@ -324,7 +371,7 @@ class ImplicitModel(InteractionModel):
 
     def _log_block(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         """Return what is linear in the logarithm of the odds of interactions with items."""
-        return self._log_interactions(self._block(users, items))
+        return self.log_interactions(self._block(users, items))
 
     def _support(self, otherwise: tuple[str | Argument, ...] = ()) -> tuple[NDArray[np.float64], int]:
         """See `InteractionModel`; a fold-in knows it too."""
@@ -368,9 +415,7 @@ class ImplicitModel(InteractionModel):
             -inf. With novelty or diversity scores are on the logarithmic scale that these are weighed on.
         """
         if new_items is not None:
-            from cofactor.ratings.features import no_new_items
-
-            raise no_new_items(self)
+            self.require("features", "new_items")
         check_is_fitted(self)
         check_number("n", n, low=1, whole=True)
         check_flag("exclude_seen", exclude_seen)
@@ -419,10 +464,19 @@ class ImplicitModel(InteractionModel):
             Of the same class, with the same methods, knowing the users given here only.
         """
         check_is_fitted(self)
-        return self._folded_in(new_interactions(self, X, y, time, sample_weight, known, kind))
+        return self.folded_in(new_interactions(self, X, y, time, sample_weight, known, kind))
 
-    def _folded_in(self, interactions: Ratings) -> Self:
-        """Return a copy that knows the given users instead of those of training."""
+    def folded_in(self, interactions: Ratings) -> Self:
+        """Return a copy that knows the given users instead of those of training, as a part of another model.
+
+        Parameters
+        ----------
+        interactions : Ratings
+
+        Returns
+        -------
+        ImplicitModel
+        """
         new = copy.copy(self)
         new.users_, new.ratings_, new.updates_ = interactions.users, interactions, None
         with library_limit(1, "blas"):
@@ -518,6 +572,8 @@ _CELLS = 1 << 20  # of a table of a user's interactions and a range of items
 
 class ImplicitLinearModel(ImplicitModel):
     """An implicit-feedback model whose score is a sum over a user's interactions, of what each says times a weight."""
+
+    tags = Tags(similar=True, explain=True)
 
     @abstractmethod
     def _weighted_sums(self, rows: Rows, first: int, last: int) -> NDArray[Any]:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from cofactor.checks import make_generator, number
 from cofactor.kernels.random import fold
@@ -117,19 +116,20 @@ class BPR(ImplicitFactorModel):
         interactions, generator, alpha = given.ratings, make_generator(self.random_state), self.alpha
         self.seed_ = int(generator.integers(2**31))
         if isinstance(alpha, str):
-            alpha = self._tune(HeldOut.of(interactions, self.seed_), given.monitor)[0]["alpha"]
+            alpha = self.tune(HeldOut.of(interactions, self.seed_), given.monitor)[0]["alpha"]
         self.alpha_ = float(alpha)
         U, V, _ = self._start(interactions, self._rank(interactions), generator)
         self._solve(given, U, V, self._log_counts, self.max_iter)
 
-    def _tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+    def tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+        """See `ImplicitModel`."""
         passes: dict[str, Any] = {}
         if isinstance(self.alpha, str):  # half as many steps of twice the length tell
             passes = {"max_iter": -(-self.max_iter // 2), "learning_rate": min(2 * self.learning_rate, 1.0)}
 
         def learn(alpha: float) -> NDArray[np.float32]:
-            inner = clone(self).set_params(alpha=alpha, callback=None, verbose=0, **passes)
-            return inner._learn(FitInput(held_out.train))._all_log_interactions(held_out.users)
+            settings = {"alpha": alpha, "callback": None, "verbose": 0, **passes}
+            return self._log_interactions_without(held_out, **settings)
 
         trials = Trials(held_out, learn, monitor)
         if isinstance(self.alpha, str) and len(held_out.users):
@@ -192,6 +192,6 @@ class BPR(ImplicitFactorModel):
         parallel_for(user, len(U))
         self.U_ = U
 
-    def _log_interactions(self, scores: NDArray[Any]) -> NDArray[np.float32]:
+    def log_interactions(self, scores: NDArray[Any]) -> NDArray[np.float32]:
         """Return the scores: differences of them are logarithmic odds already."""
         return np.asarray(scores, dtype=np.float32)

@@ -387,7 +387,7 @@ def with_new_items(offer: Offer, cold: ColdItems | None, rating_model: Any, tabl
     catalog = offer.catalog.with_items(new.ids)
     features = cold.coding.rows(new, new.ids)
     part: Any = None
-    if rating_model is not None and rating_model._knows_features("item"):
+    if rating_model is not None and rating_model.knows_features("item"):
         part = rating_model.fold_in_items(item_features=new)
 
     def utilities(users: NDArray[Any], seen: NDArray[np.bool_]) -> NDArray[np.float32]:

@@ -389,7 +389,8 @@ class EASE(ImplicitLinearModel):
     weights_: Weights = learned()
 
     @property
-    def _asks_what_is_next(self) -> bool:
+    def asks_what_is_next(self) -> bool:
+        """See `ImplicitModel`."""
         return self.recency is not None
 
     def _fit_bytes(self, interactions: Ratings) -> int:
@@ -423,7 +424,8 @@ class EASE(ImplicitLinearModel):
         V = before.weights_.get("V")
         self._solve(given.ratings, before.alpha_, self._most_factors if V is None else V.shape[1])
 
-    def _tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+    def tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+        """See `ImplicitModel`."""
         inner, interactions = clone(self), held_out.train
         inner._check_times(interactions)
         inner._set_interactions(interactions, None)
@@ -463,7 +465,7 @@ class EASE(ImplicitLinearModel):
             and len(interactions.items if way == "primal" else interactions.users) > _FAST
         ):
             few = clone(self).set_params(solver="primal", popularity_weight=0.0)
-            alpha = few._tune(held_out.of_most_popular(_FAST), monitor)[0]["alpha"]
+            alpha = few.tune(held_out.of_most_popular(_FAST), monitor)[0]["alpha"]
             best = tried(way, alpha, searches=False)
         else:
             best = tried(way, first, searches)

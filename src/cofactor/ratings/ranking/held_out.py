@@ -324,7 +324,7 @@ class Trials:
     def __init__(self, held_out: HeldOut, learn: Callable[..., NDArray[np.float32] | None], monitor: Monitor) -> None:
         self.best: dict[str, Any] = {}
         self.table = np.zeros(held_out.seen.shape, dtype=np.float32)
-        self._held_out, self._learn, self._monitor = held_out, learn, monitor
+        self._held_out, self.learn, self._monitor = held_out, learn, monitor
         self._gains: dict[tuple[Any, ...], float] = {}
         self.highest = -np.inf
 
@@ -335,7 +335,7 @@ class Trials:
             return self._gains[key]
         if self.best and self._monitor.stopped:
             return -np.inf
-        table = self._learn(**settings)
+        table = self.learn(**settings)
         self._gains[key] = gain = -np.inf if table is None else self._held_out.gain(table)
         if not self.best or gain > self.highest:
             self.best, self.highest = settings, gain

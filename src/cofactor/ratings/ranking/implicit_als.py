@@ -20,6 +20,7 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.base import POPULARITY_WEIGHT, ImplicitFactorModel, own_interactions, strengths_of
 from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
 from cofactor.ratings.reasons import products
+from cofactor.ratings.tags import Tags
 from cofactor.solvers import alternating_least_squares
 
 __all__ = ["ImplicitALS"]
@@ -124,6 +125,8 @@ class ImplicitALS(ImplicitFactorModel):
     [[5]]
     """
 
+    tags = Tags(similar=True, explain=True)
+
     n_factors: int | str = param(whole(also=["auto"]), default="auto")
     alpha: float | str = param(positive_weight("auto"), default="auto", kw_only=False)
     unobserved: float | str = param(positive_weight("auto"), default="auto")
@@ -150,7 +153,7 @@ class ImplicitALS(ImplicitFactorModel):
             self.alpha_ /= _STEP
             self._solve(given, *self._start(interactions, n_factors, generator), self.max_iter)
 
-    def _tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+    def tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
         """Choose alpha with few factors, then how many."""
         given = FitInput(held_out.train)
         once: dict[str, Any] = {"popularity_weight": 0.0, "callback": None, "verbose": 0}
@@ -159,7 +162,7 @@ class ImplicitALS(ImplicitFactorModel):
             inner = clone(self).set_params(n_factors=n_factors, alpha=alpha, **once)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", InputWarning)  # of a penalty that is too large
-                inner._learn(given)
+                inner.learn(given)
             return None if inner._says_nothing else inner._scores_in_levels(held_out.users)
 
         trials, most = Trials(held_out, learn, monitor), min(given.ratings.shape)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.base import ImplicitFactorModel, own_interactions, strengths_of
 from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
 from cofactor.ratings.reasons import products, with_constant, without_each
+from cofactor.ratings.tags import Tags
 from cofactor.solvers import lbfgs
 
 __all__ = ["LogisticMF"]
@@ -155,6 +156,8 @@ class LogisticMF(ImplicitFactorModel):
     [[4]]
     """
 
+    tags = Tags(similar=True, explain=True, additive=False)
+
     n_factors: int | str = param(whole(also=["auto"]), default="auto")
     alpha: float | str = param(positive_weight("auto"), default="auto", kw_only=False)
     max_iter: int = param(default=40)
@@ -164,8 +167,6 @@ class LogisticMF(ImplicitFactorModel):
     alpha_: float = learned()
     objective_: float = learned()
     n_iter_: int = learned()
-
-    _sums: ClassVar[bool] = False
 
     def _rank(self, interactions: Ratings) -> int:
         """Return the number of factors for such interactions."""
@@ -181,21 +182,21 @@ class LogisticMF(ImplicitFactorModel):
         interactions, generator, chosen = given.ratings, make_generator(self.random_state), self
         if isinstance(self.alpha, str):
             held_out = HeldOut.of(interactions, int(generator.integers(2**31)))
-            chosen = clone(self).set_params(**self._tune(held_out, given.monitor)[0])
+            chosen = clone(self).set_params(**self.tune(held_out, given.monitor)[0])
         self.alpha_, n = float(chosen.alpha), len(interactions.users)
         U, V, _ = self._start(interactions, chosen._rank(interactions), generator)
         share = np.clip(self.popularity_, 0.5 / max(n, 1), 1 - 0.5 / max(n, 1))
         self.user_bias_ = np.zeros(n, dtype=np.float32)
         self._solve(given, U, V, np.log(share / (1 - share)).astype(np.float32), self.max_iter)
 
-    def _tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+    def tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
         """Choose alpha, then how many factors."""
         given = FitInput(held_out.train)
         max_iter = min(_ITERATIONS, self.max_iter) if isinstance(self.alpha, str) else self.max_iter
 
         def learn(n_factors: int, alpha: float) -> NDArray[np.float32]:
-            inner = clone(self).set_params(n_factors=n_factors, alpha=alpha, max_iter=max_iter)
-            return inner.set_params(callback=None, verbose=0)._learn(given)._all_log_interactions(held_out.users)
+            settings: dict[str, Any] = {"n_factors": n_factors, "alpha": alpha, "max_iter": max_iter}
+            return self._log_interactions_without(held_out, callback=None, verbose=0, **settings)
 
         trials = Trials(held_out, learn, monitor)
         if not isinstance(self.alpha, str):
@@ -276,6 +277,6 @@ class LogisticMF(ImplicitFactorModel):
     def _factor_scores(self) -> FactorScores:
         return FactorScores(self.U_, self.V_, self.user_bias_, self.item_bias_)
 
-    def _log_interactions(self, scores: NDArray[Any]) -> NDArray[np.float32]:
+    def log_interactions(self, scores: NDArray[Any]) -> NDArray[np.float32]:
         """Return the logarithm of the probability, hardly below that of .0001: smaller ones are not known so well."""
         return soft_log(expit(scores), 0.0002)

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import clone
 
 from cofactor.checks import check_callback, number, whole
 from cofactor.errors import InvalidInputError
@@ -165,10 +164,11 @@ class ItemKNN(_Neighbours):
 
     shrinkage: float = param(number(low=0), default=20.0)
 
-    def _tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+    def tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+        """See `ImplicitModel`."""
+
         def learn(n_neighbors: int) -> NDArray[np.float32]:
-            inner = clone(self).set_params(popularity_weight=0.0)._learn(FitInput(held_out.train))
-            return inner._scores_in_levels(held_out.users)
+            return self._scores_without(held_out, popularity_weight=0.0)
 
         trials = Trials(held_out, learn, monitor)
         trials.gain(n_neighbors=self.n_neighbors)
@@ -267,11 +267,12 @@ class RP3beta(_Neighbours):
         self.beta_ = float(self._chosen(given, 0, "beta")["beta"])
         self._weigh(given.ratings)
 
-    def _tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+    def tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+        """See `ImplicitModel`."""
+
         def learn(beta: float) -> NDArray[np.float32]:
             settings: dict[str, Any] = {"beta": beta, "popularity_weight": 0.0, "callback": None, "verbose": 0}
-            inner = clone(self).set_params(**settings)._learn(FitInput(held_out.train))
-            return inner._scores_in_levels(held_out.users)
+            return self._scores_without(held_out, **settings)
 
         trials = Trials(held_out, learn, monitor)
         highest = trials.gain(beta=_BETA if isinstance(self.beta, str) else float(self.beta))

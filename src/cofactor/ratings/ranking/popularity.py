@@ -13,6 +13,7 @@ from cofactor.model.estimator import learned, param
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.base import ImplicitModel
 from cofactor.ratings.ranking.counts import strengths
+from cofactor.ratings.tags import Tags
 
 __all__ = ["Popularity"]
 
@@ -49,12 +50,14 @@ class Popularity(ImplicitModel):
     array([0.333, 0.083, 0.167])
     """
 
+    tags = Tags(similar=True, explain=True)
+
     half_life: float | None = param(number(low=0, inclusive=False, also=[None]), default=None, kw_only=False)
 
     scores_: NDArray[np.float64] = learned("items", dtype=np.float64)
 
     #: The fewer interactions there are of a user, the more it says beside what is learned from these.
-    _evidence: ClassVar[float] = -1.0
+    evidence: ClassVar[float] = -1.0
 
     def _fit(self, given: FitInput) -> None:
         interactions = given.ratings
@@ -77,8 +80,8 @@ class Popularity(ImplicitModel):
         return np.zeros((len(items), int(self._require_ratings(()).user_counts[user])))
 
     def _log_table(self, users: NDArray[Any]) -> NDArray[np.float32]:
-        return np.tile(self._log_interactions(self.scores_), (len(users), 1))
+        return np.tile(self.log_interactions(self.scores_), (len(users), 1))
 
-    def _log_interactions(self, scores: NDArray[Any]) -> NDArray[np.float32]:
+    def log_interactions(self, scores: NDArray[Any]) -> NDArray[np.float32]:
         """Return the logarithm, an item without interactions counting as half an interaction."""
         return np.log(np.maximum(scores, 0.5 / max(self.n_trained_, 1))).astype(np.float32)

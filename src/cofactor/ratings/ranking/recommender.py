@@ -28,7 +28,7 @@ from cofactor.model.progress import Monitor
 from cofactor.progress import tell
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.described import DescribedModel, tables_of
+from cofactor.ratings.described import tables_of
 from cofactor.ratings.features import FeatureTable, unknown_features
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.interaction_model import InteractionModel
@@ -67,6 +67,7 @@ from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
 from cofactor.ratings.scoring import ProbabilityScorer
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.similar import Vectors, directions_of_interactions
+from cofactor.ratings.tags import Tags
 from cofactor.ratings.topn import Exclusion
 from cofactor.ratings.updates import Updates, warn_of_lost_times
 from cofactor.solvers.result import Callback, Progress
@@ -85,7 +86,7 @@ _SWEEPS: dict[str, Any] = {"n_sweeps": 150, "burn_in": 50}
 
 
 def _explains(model: Recommender) -> None:
-    model._check_explains()
+    model.require("explain")
 
 
 def _predicts(model: Recommender) -> None:
@@ -199,6 +200,12 @@ class Recommender(InteractionModel):
     (1, 1)
     """
 
+    tags = Tags(
+        similar=True,
+        features=lambda model: model._rating_kind().can("features"),
+        explain=lambda model: all(part.can("explain") for part in model._parts()),
+    )
+
     interactions: ImplicitModel | Sequence[ImplicitModel] | None = param(default=None, kw_only=False)
     ratings: RatingModel | str | None = param(default="auto", kw_only=False)
     levels: ArrayLike | None = param(default=None)
@@ -208,14 +215,14 @@ class Recommender(InteractionModel):
     callback: Callback | None = param(check_callback, default=None)
     verbose: int = param(default=0)
 
-    implicit_models_: list[ImplicitModel] = learned()
+    implicit_models_: list[ImplicitModel] = learned(kind=ImplicitModel, many=True)
     rating_model_: RatingModel | None = learned(optional=True)
     knots_: NDArray[np.float64] = learned("models", dtype=np.float64)
     weights_: NDArray[np.float64] = learned("models 2", dtype=np.float64)
     exponent_: float = learned(check=number(low=-np.inf))
     usual_interactions_: float = learned(check=number(low=0, inclusive=False))
     tried_: dict[str, list[Any]] = learned()
-    cold_: ColdItems | None = learned(optional=True, default=None)
+    cold_: ColdItems | None = learned(kind=ColdItems, optional=True, default=None)
     kind_weights_: dict[str, float] = learned()
 
     def _check_together(self) -> None:
@@ -230,7 +237,7 @@ class Recommender(InteractionModel):
         if isinstance(self.ratings, str):
             check_choice("ratings", self.ratings, ("auto",))
         elif self.ratings is not None and not (
-            isinstance(self.ratings, RatingModel) and self.ratings._gives_probabilities
+            isinstance(self.ratings, RatingModel) and self.ratings.can("probabilities")
         ):
             raise InvalidTypeError(
                 "expected a rating model with predict_proba, such as OrdinalProbit(), 'auto' or None",
@@ -268,9 +275,20 @@ class Recommender(InteractionModel):
         given = {"levels": self.levels, "duplicates": self.duplicates}
         return {name: value for name, value in given.items() if value is not None}
 
-    def _takes_features(self) -> bool:
-        """Return whether features of users and items can be given to a fit; see `takes_features`."""
-        return isinstance(self._rating_kind(), DescribedModel)
+    def _parts(self) -> list[InteractionModel]:
+        """Return the implicit-feedback models, and the rating model if there is one, unfitted before a fit."""
+        fitted = hasattr(self, "implicit_models_")
+        rated = self.rating_model_ if fitted else None if self.ratings is None else self._rating_kind()
+        of_interactions = self.implicit_models_ if fitted else self._implicit_models()
+        return [*of_interactions, *([] if rated is None else [rated])]
+
+    def require(self, tag: str, argument: str | None = None) -> None:
+        """Refuse what the recommender cannot do, see `RatingModel.require`; what its parts cannot explain is theirs."""
+        if tag != "explain":
+            super().require(tag, argument)
+            return
+        for part in self._parts():
+            part.require(tag)
 
     # ---------------------------------------------------------------- learning
 
@@ -309,7 +327,7 @@ class Recommender(InteractionModel):
         """
         self._check_params()
         if isinstance(X, ShardedRatings):
-            self._check_learns_in_shards()
+            self.require("shards")
         X = collected(X)
         of_users, of_items = tables_of(X, user_features, item_features)
         rated = None
@@ -326,7 +344,7 @@ class Recommender(InteractionModel):
             _refuse_counts(X, y)
             model = self._rating_kind()
             rated = FitInput(model._read(X, y, time, sample_weight))
-            if isinstance(model, DescribedModel):
+            if model.can("features"):
                 rated = replace(rated, user_features=of_users, item_features=of_items)
             interactions = as_interactions(rated.ratings)
         _refuse_unused(user_features, rated)
@@ -343,7 +361,7 @@ class Recommender(InteractionModel):
         models = self._implicit_models(len(interactions.users) * len(interactions.items))
         seed, *seeds = (int(s) for s in generator.integers(2**31, size=len(models) + 2))
         parts = [_seeded(clone(part), s) for part, s in zip(models, seeds[1:], strict=True)]
-        held_out = HeldOut.of(interactions, seed, latest=any(part._asks_what_is_next for part in parts))
+        held_out = HeldOut.of(interactions, seed, latest=any(part.asks_what_is_next for part in parts))
         self.usual_interactions_ = held_out.usual
         tables = self._try(parts, held_out, monitor)
         kept = list(range(len(tables)))
@@ -352,7 +370,7 @@ class Recommender(InteractionModel):
         self.knots_, self.weights_ = np.zeros(len(kept)), np.tile([1 / len(kept), 0.0], (len(kept), 1))
         self.exponent_ = 0.0
         while len(held_out.users):
-            straight = [k for k, part in enumerate(kept) if parts[part]._evidence]
+            straight = [k for k, part in enumerate(kept) if parts[part].evidence]
             best, self.knots_ = held_out.best([tables[k] for k in kept], straight)
             self.weights_, self.exponent_ = best.weights.reshape(len(kept), -1), best.exponent
             if self.interactions is not None or self.weights_[:, 0].min() >= 0:
@@ -366,13 +384,13 @@ class Recommender(InteractionModel):
         del tables
         kinds = [parts[k] for k in kept]
         self.implicit_models_ = [
-            part._learn(FitInput(interactions), monitor.stage(type(part).__name__)) for part in kinds
+            part.learn(FitInput(interactions), monitor.stage(type(part).__name__)) for part in kinds
         ]
         self.rating_model_ = None
         if rated is not None:
             kind = self._rating_kind()
             try:
-                self.rating_model_ = _seeded(kind, seeds[0])._learn(rated, monitor.stage(type(kind).__name__))
+                self.rating_model_ = _seeded(kind, seeds[0]).learn(rated, monitor.stage(type(kind).__name__))
             except InvalidInputError as error:
                 raise _ended_early(monitor, type(kind).__name__) or error from None
         given = interactions if rated is None else rated.ratings
@@ -400,7 +418,7 @@ class Recommender(InteractionModel):
                 is_late = choosing.stopped or time.perf_counter() > end or not len(held_out.users)
                 if tables and self.interactions is None and is_late:
                     break
-                choices, table = part._tune(held_out, choosing.inside(type(part).__name__))
+                choices, table = part.tune(held_out, choosing.inside(type(part).__name__))
                 part.set_params(**choices)
                 tables.append(self._feature(part, table, held_out.counts))
                 self.tried_["model"].append(type(part).__name__)
@@ -499,7 +517,7 @@ class Recommender(InteractionModel):
         return Offer(
             self._catalog(),
             None if model is None else self.scale_,
-            timed_users=lambda users, time: None if model is None else model._timed_users(users, time),
+            timed_users=lambda users, time: None if model is None else model.scorer_.at(users, time),
             utilities=lambda users, seen: self._utilities(users),
             probabilities=lambda timed_users, items: model.scorer_.all_probabilities(timed_users, items),
         )
@@ -541,7 +559,7 @@ class Recommender(InteractionModel):
 
     def _feature(self, part: ImplicitModel, log_interactions: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
         """Return the feature ℓ of an implicit-feedback model for users with so many interactions."""
-        power = part._evidence
+        power = part.evidence
         return (
             log_interactions * ((counts / self.usual_interactions_) ** power).astype(np.float32)[:, None]
             if power
@@ -549,12 +567,12 @@ class Recommender(InteractionModel):
         )
 
     def _log_odds(self, tables: Iterable[NDArray[np.float32]], counts: NDArray[Any]) -> NDArray[np.float32]:
-        """Return c · ℓ, given `_log_interactions` of each model, for users with so many interactions."""
+        """Return c · ℓ, given `log_interactions` of each model, for users with so many interactions."""
         usual, total = counts / self.usual_interactions_, None
         outer = (usual**self.exponent_).astype(np.float32)
         for part, table, weights, knot in zip(self.implicit_models_, tables, self.weights_, self.knots_, strict=True):
             total = np.zeros(table.shape, dtype=np.float32) if total is None else total
-            inner = (usual**part._evidence).astype(np.float32)
+            inner = (usual**part.evidence).astype(np.float32)
             add_bent(np.ascontiguousarray(table), inner, outer, *weights.astype(np.float32), np.float32(knot), total)
         return cast(Any, total)
 
@@ -627,16 +645,6 @@ class Recommender(InteractionModel):
 
     # ---------------------------------------------------------------- reasons
 
-    def _check_explains(self) -> None:
-        """Refuse to explain where a part cannot."""
-        fitted = hasattr(self, "implicit_models_")
-        rated = self.rating_model_ if fitted else None if self.ratings is None else self._rating_kind()
-        for part in (
-            *(self.implicit_models_ if fitted else self._implicit_models()),
-            *([] if rated is None else [rated]),
-        ):
-            part._check_explains()
-
     @offered_if(_explains)
     def explain(self, user: Any, items: Ids, *, at_least: float | None = None) -> Reasons:
         r"""Return which of a user's own ratings make it likely that they interact with items, and like them.
@@ -705,8 +713,8 @@ class Recommender(InteractionModel):
         now, without = [], []
         for part in self.implicit_models_:
             scores = part._explained(row, columns).astype(np.float64)[:, None]
-            now.append(part._log_interactions(scores))
-            without.append(part._log_interactions(scores - part._contributions(row, columns)))
+            now.append(part.log_interactions(scores))
+            without.append(part.log_interactions(scores - part._contributions(row, columns)))
         return self._log_odds(now, counts).astype(np.float64) - self._log_odds(without, counts)
 
     def _why_liked(
@@ -812,15 +820,15 @@ class Recommender(InteractionModel):
             if self.rating_model_ is not None:
                 none = np.zeros(interactions.n_ratings, dtype=np.bool_)
                 unrated = FitInput(_on_scale(interactions.subset(none), self.scale_))
-                new.rating_model_ = self.rating_model_._folded_in(unrated)
+                new.rating_model_ = self.rating_model_.folded_in(unrated)
         else:
             model = copy.copy(cast(RatingModel, self.rating_model_)).set_params(**self._of_ratings)
             fresh = model._new_users(X, y, user_features, known, time, sample_weight)
             given = fresh.ratings
             interactions = as_interactions(given) if given.n_ratings else _on_scale(given, INTERACTED)
-            new.rating_model_ = model._folded_in(fresh)
+            new.rating_model_ = model.folded_in(fresh)
         new.users_, new.ratings_, new.updates_ = given.users, given, None
-        new.implicit_models_ = [part._folded_in(interactions) for part in self.implicit_models_]
+        new.implicit_models_ = [part.folded_in(interactions) for part in self.implicit_models_]
         return new
 
     def update(
@@ -895,19 +903,6 @@ class Recommender(InteractionModel):
         return self
 
     # ---------------------------------------------------------------- files
-
-    def _saved(self) -> dict[str, Any]:
-        """Return what a file holds; the ratings stand in it once, not in each part."""
-        whole = super()._saved()
-        whole["implicit_models_"] = [part._without_ratings() for part in self.implicit_models_]
-        if self.rating_model_ is not None:
-            whole["rating_model_"] = self.rating_model_._without_ratings()
-        whole["cold_"] = None if self.cold_ is None else self.cold_.to_state()
-        return whole
-
-    def _restore(self, saved: dict[str, Any]) -> None:
-        state = saved["cold_"]
-        super()._restore({**saved, "cold_": None if state is None else ColdItems.from_state(state)})
 
     def _check_learned(self) -> None:
         """Refuse what was read from a file if it does not fit together."""

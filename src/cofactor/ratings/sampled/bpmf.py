@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -147,6 +148,8 @@ class BPMF(ProbitModel):
     array([1., 3.])
     """
 
+    tags = replace(ProbitModel.tags, weights=True)
+
     n_factors: int = param(default=30, grid=[10, 30, 60])
     precision: float | str = param(number(low=0, inclusive=False, also=["learn"]), default="learn")
     n_sweeps: int = param(default=150)
@@ -165,8 +168,6 @@ class BPMF(ProbitModel):
     _state_only: ClassVar[dict[str, str]] = {"user_weight_precision": "1", "item_weight_precision": "1"}
 
     _n_fold_in_samples: ClassVar[int] = 50
-
-    _takes_weights: ClassVar[bool] = True
 
     def _prepare(self, given: FitInput) -> UserPlan:
         ratings: Any = given.ratings
@@ -195,9 +196,6 @@ class BPMF(ProbitModel):
             return GaussianPosterior(users, settle, mass, values, m + 1, items, noise)
 
         return UserPlan(GaussianUsers, make, prior, posterior)
-
-    def _fit_shards(self, given: FitInput) -> None:
-        self._fit_in_shards(given)
 
     def _set_chains(self, given: FitInput, fit: FitChains, stored: StoredUsers | None = None) -> None:
         super()._set_chains(given, fit, stored)

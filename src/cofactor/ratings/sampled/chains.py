@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self
@@ -40,26 +40,6 @@ class FitChains:
 
     target: Mapping[str, Any]
     chains: list[Chain]
-
-
-class NothingKeptError(Exception):
-    """The chains of a fit have ended before their first sample.
-
-    Attributes
-    ----------
-    fit : FitChains
-    stopped : bool
-        Whether the callback ended them.
-    """
-
-    def __init__(self, fit: FitChains, stopped: bool) -> None:
-        super().__init__("no sample was kept")
-        self.fit, self.stopped = fit, stopped
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether it was by an interrupt from the keyboard."""
-        return any(chain.interrupted for chain in self.fit.chains)
 
 
 def continued(fits: list[FitChains], target: Mapping[str, Any], burn_in: int, thin: int) -> list[Chain]:
@@ -197,34 +177,37 @@ def run_side_by_side(
         return chains
 
 
-def chains_to_plain(chains: list[Chain]) -> list[dict[str, Any]]:
-    """Return chains as dictionaries of numbers, lists and arrays; samples are saved elsewhere."""
-    return [
-        {
+class SavedChain:
+    """How a file holds a chain: numbers, lists and its state; its samples are among those of all chains."""
+
+    @staticmethod
+    def to_state(chain: Chain) -> dict[str, Any]:
+        """Return a chain as a dictionary of numbers, lists and arrays."""
+        return {
             "number": chain.number,
             "seed": chain.seed,
             "kept_sweeps": list(chain.kept_sweeps),
             "log_likelihood": [float(value) for value in chain.log_likelihood],
             "state": chain.state,
         }
-        for chain in chains
-    ]
 
-
-def chains_from_plain(entries: list[Any], samples: dict[str, NDArray[Any]]) -> list[Chain]:
-    """Rebuild chains from what `chains_to_plain` returned, and all their samples, one chain after the other."""
-    chains = []
-    for entry in entries:
-        kept = member(entry, "kept_sweeps", list)
-        values = [float(value) for value in member(entry, "log_likelihood", list)]
+    @staticmethod
+    def from_state(state: Any) -> Chain:
+        """Rebuild a chain, without its samples: `reunited` has to follow."""
+        kept = member(state, "kept_sweeps", list)
+        values = [float(value) for value in member(state, "log_likelihood", list)]
         if not all(type(sweep) is int for sweep in kept) or sorted({0, *kept, len(values) + 1})[1:-1] != kept:
             raise InvalidInputError(f"the kept sweeps of a chain must be some of the {len(values)}, in order")
-        number, seed, state = member(entry, "number", int), member(entry, "seed", int), member(entry, "state", dict)
-        chains.append(Chain(number, seed, state, {}, kept, values, [0.0] * len(values)))
+        number, seed, arrays = member(state, "number", int), member(state, "seed", int), member(state, "state", dict)
+        return Chain(number, seed, arrays, {}, kept, values, [0.0] * len(values))
+
+
+def reunited(chains: Sequence[Chain], samples: dict[str, NDArray[Any]]) -> list[Chain]:
+    """Return chains read from a file with their samples, of which there must be as many as they have, or no chain."""
     found, n = sum(chain.n_samples for chain in chains), len(next(iter(samples.values())))
     if found not in (0, n):
         raise InvalidInputError(f"chains have {found} samples, but the model has {n}")
-    return with_samples(chains, samples)
+    return with_samples(list(chains), samples)
 
 
 def with_samples(chains: list[Chain], samples: dict[str, NDArray[Any]]) -> list[Chain]:

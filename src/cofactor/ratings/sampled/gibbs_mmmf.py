@@ -27,9 +27,12 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links import Features, Link, Side
 from cofactor.ratings.sampled.base import SampledModel, UserPlan
+from cofactor.ratings.sampled.chains import FitChains
 from cofactor.ratings.sampled.fold_in import ConditionalChains, PaddedRatings, padded
 from cofactor.ratings.sampled.samples import Draws, Sample, SampledScorer, Samples
 from cofactor.ratings.scoring import COUNT, PROBABILITY_DECISIONS
+from cofactor.ratings.stored_users import StoredUsers
+from cofactor.ratings.tags import Tags
 from cofactor.ratings.updates import RowMerge
 from cofactor.samplers import Posterior
 from cofactor.typing import SideName
@@ -275,6 +278,8 @@ class GibbsMMMF(HingeModel):
     array([1., 3., 4.])
     """
 
+    tags = Tags(shards=True, probabilities=True)
+
     hinge_weight: float = param(default=0.6, grid=[0.4, 0.5, 0.6, 0.7])
     implicit: str | None = param(one_of(["low-rank", None]), default=None)
     n_implicit: int = param(whole(), default=30)
@@ -319,10 +324,10 @@ class GibbsMMMF(HingeModel):
             {"item_projection_": of_items.projection},
         )
 
-    def _fit_shards(self, given: FitInput) -> None:
-        self._fit_in_shards(given)
-        if self.stored_users_ is not None:
-            self.item_projection_ = self.stored_users_.arrays.get("item_projection_")
+    def _set_chains(self, given: FitInput, fit: FitChains, stored: StoredUsers | None = None) -> None:
+        super()._set_chains(given, fit, stored)
+        if stored is not None:
+            self.item_projection_ = stored.arrays.get("item_projection_")
 
     @property
     def _row_prior(self) -> Callable[..., LinkedPrior | FixedPrior]:

@@ -35,11 +35,12 @@ from cofactor.ratings.lookup import Lookup, TimedUsers
 from cofactor.ratings.probability import Criterion, Expectation
 from cofactor.ratings.reasons import products, with_constant, without_each
 from cofactor.ratings.sampled.base import UserPlan
-from cofactor.ratings.sampled.chains import checksum
+from cofactor.ratings.sampled.chains import FitChains, checksum
 from cofactor.ratings.sampled.fold_in import ConditionalChains, PaddedRatings, padded
 from cofactor.ratings.sampled.probit import LOG_ROOT, ProbitDraws, ProbitModel, expectation_slopes
-from cofactor.ratings.sampled.samples import Samples, SampleSubset
+from cofactor.ratings.sampled.samples import SampledScorer, Samples, SampleSubset
 from cofactor.ratings.sharded import ShardedRatings
+from cofactor.ratings.stored_users import StoredUsers
 from cofactor.ratings.updates import RowMerge, merged
 from cofactor.samplers import Posterior, State
 from cofactor.text import counted
@@ -138,15 +139,20 @@ class RatingTimes:
         return {"indptr": self.indptr, "seconds": self.seconds, "now": self.now}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any], n_users: int) -> Self:
-        """Rebuild it from what `to_state` returned; what does not fit together is refused."""
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Rebuild it from what `to_state` returned; what does not fit is refused, and `check` has to follow."""
         indptr, seconds = state["indptr"], state["seconds"]
-        if not isinstance(indptr, np.ndarray) or indptr.dtype != np.int64 or indptr.shape != (n_users + 2,):
-            raise InvalidInputError(f"offsets of moments must be {n_users + 2} whole numbers")
+        if not isinstance(indptr, np.ndarray) or indptr.dtype != np.int64 or indptr.ndim != 1:
+            raise InvalidInputError("offsets of moments must be whole numbers")
         if indptr[0] != 0 or (np.diff(indptr) < 0).any():
             raise InvalidInputError("offsets of moments must begin with 0 and not fall")
         check_array("seconds of moments", seconds, (int(indptr[-1]),), np.float64)
         return cls(indptr, seconds, member(state, "now", float))
+
+    def check(self, n_users: int) -> None:
+        """Refuse what was read from a file, if it is not of so many users."""
+        if len(self.indptr) != n_users + 2:
+            raise InvalidInputError(f"offsets of moments must be {n_users + 2} whole numbers")
 
     def joined(
         self, other: RatingTimes, merge: RowMerge, drift: NDArray[np.float32], of_other: NDArray[np.float32]
@@ -281,6 +287,12 @@ _ROOT, _MOST, _FEATURES = 16.0, 48, 2
 _SHADOW = "shadow_"  #: begins the names of arrays of shadow users in chains
 
 _FAR = 40.0  #: an infinite threshold
+
+
+def _check_shadow(name: str, is_shadow: Any) -> None:
+    """Refuse shadow users without any whom they could follow."""
+    if np.all(is_shadow):
+        raise InvalidInputError(f"{name} says of all users that they are shadow users")
 
 
 def _knows_drift(model: OrdinalProbit) -> bool:
@@ -451,8 +463,8 @@ class OrdinalProbit(ProbitModel):
 
     n_factors_: int = learned(check=whole())
     n_implicit_: int = learned(check=whole())
-    is_shadow_: NDArray[np.bool_] = learned()
-    past_: RatingTimes | None = learned(optional=True, default=None)
+    is_shadow_: NDArray[np.bool_] = learned("users", dtype=np.bool_, check=_check_shadow)
+    past_: RatingTimes | None = learned(kind=RatingTimes, optional=True, default=None)
 
     _sampled: ClassVar[dict[str, str]] = {
         "U": "user factor", "V": "item factor", "thresholds": "user boundary",
@@ -473,7 +485,7 @@ class OrdinalProbit(ProbitModel):
     _n_fold_in_samples: ClassVar[int] = 40
 
     def _fit_bytes(self, ratings: Ratings) -> int:
-        n_drifts = K * len(moments_of(ratings).seconds) if self.time else 0
+        n_drifts = K * len(moments_of(ratings).seconds) if self.time and isinstance(ratings, Ratings) else 0
         return super()._fit_bytes(ratings) + n_drifts * self._bytes_of_number
 
     def _rank(self, ratings: Ratings | ShardedRatings) -> int:
@@ -540,7 +552,7 @@ class OrdinalProbit(ProbitModel):
                 raise InvalidInputError(with_time, argument="shadow")
             unknown = "error" if self.unknown == "error" else "drop"
             given = replace(given, shadow=_read_shadow(shadow, given.ratings, self.duplicates, unknown))
-        return self._learn(given)
+        return self.learn(given)
 
     @available_if(_knows_drift)
     def drift(self, users: Ids, time: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -576,7 +588,7 @@ class OrdinalProbit(ProbitModel):
         check_is_fitted(self)
         assert self.past_ is not None
         rows = Lookup(self.users_, self.items_).known(users)
-        places = self.past_.index(self._timed_users(rows, time))
+        places = self.past_.index(self.scorer_.at(rows, time))
         total, squares = np.zeros(len(rows)), np.zeros(len(rows))
         samples = self.samples_
         for s in range(len(samples["U"])):
@@ -618,11 +630,11 @@ class OrdinalProbit(ProbitModel):
             self.is_shadow_ = given.shadow.users.index(self.users_.ids) >= 0
             self.samples_ = with_shadow(self.samples_, self.is_shadow_)
 
-    def _fit_shards(self, given: FitInput) -> None:
-        self._fit_in_shards(given)
-        if self.stored_users_ is not None and _PROJECTION in self.stored_users_.arrays:
+    def _set_chains(self, given: FitInput, fit: FitChains, stored: StoredUsers | None = None) -> None:
+        super()._set_chains(given, fit, stored)
+        if stored is not None and _PROJECTION in stored.arrays:
             of_users, of_items = cast("tuple[Link, Link]", self.links_)
-            self.links_ = of_users, replace(of_items, projection=self.stored_users_.arrays[_PROJECTION])
+            self.links_ = of_users, replace(of_items, projection=stored.arrays[_PROJECTION])
 
     def _target(self, given: FitInput) -> dict[str, Any]:
         rank = self._ranks(given.ratings)  # a number says the same as "auto" where that comes to it
@@ -634,8 +646,9 @@ class OrdinalProbit(ProbitModel):
         return target
 
     @property
-    def _now(self) -> float | None:
-        return None if self.past_ is None else self.past_.now
+    def scorer_(self) -> SampledScorer:
+        """See `RatingModel`."""
+        return replace(super().scorer_, now=None if self.past_ is None else self.past_.now)
 
     @property
     def _sample_axes(self) -> dict[str, str]:
@@ -777,16 +790,15 @@ class OrdinalProbit(ProbitModel):
     def _n_training(self) -> int:
         return int((~self.is_shadow_).sum())
 
-    def _saved(self) -> dict[str, Any]:
-        return super()._saved() | {"past_": None if self.past_ is None else self.past_.to_state()}
+    def _samples_of_chains(self) -> dict[str, NDArray[Any]]:
+        if not self.is_shadow_.any():
+            return self.samples_
+        return without_shadow(self.samples_, self._of_users, self.is_shadow_)
 
-    def _restore(self, saved: dict[str, Any]) -> None:
-        past = None if saved["past_"] is None else RatingTimes.from_state(saved["past_"], len(self.users_))
-        _check_shadow(saved["is_shadow_"], len(self.users_))
-        super()._restore(saved | {"past_": past})
-        if self.is_shadow_.any():
-            for chain in self.chains_:
-                chain.samples = without_shadow(chain.samples, self._of_users, self.is_shadow_)
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        if self.past_ is not None:
+            self.past_.check(len(self.users_))
 
     def _lengths(self) -> dict[str, int]:
         lengths = super()._lengths() | {"shadow": int(self.is_shadow_.sum()) + 1}
@@ -921,14 +933,6 @@ def without_shadow(
         for key, chosen in ((name, ~is_shadow), (_SHADOW + name, is_shadow)):
             apart[key] = samples[name][:, np.append(chosen, True)]
     return apart
-
-
-def _check_shadow(is_shadow: Any, n: int) -> None:
-    """Refuse what does not say of each of n users whether they are a shadow user, and what says it of all."""
-    if not isinstance(is_shadow, np.ndarray) or is_shadow.dtype != np.bool_ or is_shadow.shape != (n,):
-        raise InvalidInputError(f"is_shadow_ must say of each of {n} users whether they are a shadow user")
-    if is_shadow.all():
-        raise InvalidInputError("all users are shadow users")
 
 
 def _users_of_shard(

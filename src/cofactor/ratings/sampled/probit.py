@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,11 +33,12 @@ from cofactor.kernels.threads import library_limit
 from cofactor.model.estimator import learned
 from cofactor.model.state import check_array
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.described import DescribedModel
+from cofactor.ratings.interaction_model import Factored
 from cofactor.ratings.links import Link
 from cofactor.ratings.probability import Criterion, Expectation
 from cofactor.ratings.sampled.base import SampledModel
 from cofactor.ratings.sampled.samples import Draws, spaced
+from cofactor.ratings.tags import Tags
 from cofactor.typing import SideName
 
 __all__ = ["LOG_ROOT", "PosteriorMeans", "ProbitDraws", "ProbitModel", "expectation_slopes"]
@@ -88,17 +89,19 @@ class PosteriorMeans:
         return PosteriorMeans(samples, self.biased, None, (self, chosen))
 
     @classmethod
-    def from_state(
-        cls, saved: dict[str, NDArray[np.float32]], samples: dict[str, NDArray[np.float32]], biased: bool
-    ) -> Self:
-        """Return the means of samples that `to_state` returned, nothing of which is computed again."""
+    def from_state(cls, state: dict[str, NDArray[np.float32]]) -> Self:
+        """Return what `to_state` returned, nothing of which is computed again; `of_samples` has to follow."""
+        means = cls({}, False, None)
+        means.frames, means.users, means.items = (state[name] for name in _SAVED)
+        return means
+
+    def of_samples(self, samples: dict[str, NDArray[np.float32]], biased: bool) -> None:
+        """Take these for the samples that they are means of, or refuse means that do not fit them."""
         (S, n, d), m = samples["U"].shape, samples["V"].shape[1]
         d += 2 - biased
         for name, shape in {"frames": (S, d, d), "users": (n - 1, d), "items": (m - 1, d)}.items():
-            check_array(f"{name} of means_", saved.get(name), shape, np.float32)
-        means = cls(samples, biased, None)
-        means.frames, means.users, means.items = (saved[name] for name in _SAVED)
-        return means
+            check_array(f"{name} of means_", getattr(self, name), shape, np.float32)
+        self.samples, self.biased = samples, biased
 
     def to_state(self) -> dict[str, NDArray[np.float32]]:
         """Return what a file holds of the means."""
@@ -227,7 +230,21 @@ LOG_ROOT = 0.5 * np.log(2 * np.pi)
 _SIDES = "user", "item"
 
 
-class ProbitModel(DescribedModel, SampledModel):
+def _means_now(model: ProbitModel) -> PosteriorMeans:
+    """Return the means of the samples that a model has now."""
+    check_is_fitted(model)
+    known: PosteriorMeans | None = model._means
+    if known is None or (known.samples and known.samples is not model.samples_):
+        known = PosteriorMeans(model.samples_, model._biased, getattr(model, "is_shadow_", None))
+        model.means_ = known
+    return known
+
+
+def _take_means(model: ProbitModel, means: PosteriorMeans) -> None:
+    model._means = means
+
+
+class ProbitModel(Factored, SampledModel):
     r"""A model of levels that are scores with normal noise, cut at thresholds, and its factors as posterior means.
 
     The score of a pair is :math:`x_{ij} = U_i \cdot V_j + b_i + c_j` in every draw, which may turn and stretch the
@@ -262,46 +279,40 @@ class ProbitModel(DescribedModel, SampledModel):
         What the features of users and of items are made of, which priors are regressed on.
     """
 
-    links_: tuple[Link | None, Link | None] = learned()
+    tags = Tags(features=True, shards=True, probabilities=True, similar=True, explain=True, additive=False)
 
-    _sums: ClassVar[bool] = False
+    links_: tuple[Link | None, Link | None] = learned(kind=Link, many=True)
 
-    #: Means, and the samples which they are of.
+    #: Those that were found last, or read from a file.
     _means: PosteriorMeans | None = None
+    means_: PosteriorMeans = learned(kind=PosteriorMeans, default=property(_means_now, _take_means))
 
     @property
     def U_(self) -> NDArray[np.float32]:
         """Factors of the users."""
-        return self._mean_rows.users[:, :-2]
+        return self.means_.users[:, :-2]
 
     @property
     def V_(self) -> NDArray[np.float32]:
         """Factors of the items."""
-        return self._mean_rows.items[:, :-2]
+        return self.means_.items[:, :-2]
 
     @property
     def user_bias_(self) -> NDArray[np.float32]:
         """Biases of the users."""
-        return self._mean_rows.users[:, -2]
+        return self.means_.users[:, -2]
 
     @property
     def item_bias_(self) -> NDArray[np.float32]:
         """Biases of the items."""
-        return self._mean_rows.items[:, -1]
-
-    @property
-    def _mean_rows(self) -> PosteriorMeans:
-        check_is_fitted(self)
-        if self._means is None or self._means.samples is not self.samples_:
-            self._means = PosteriorMeans(self.samples_, self._biased, getattr(self, "is_shadow_", None))
-        return self._means
+        return self.means_.items[:, -1]
 
     def _keep_frames(self, fitted: Any, chosen: NDArray[np.int64]) -> None:
         """Note that samples of rows folded in have the frames of those, of a fitted model, they are drawn under.
 
         Frames are found when means are asked for, once for all that is folded in: a server never waits for them.
         """
-        self._means = fitted._mean_rows.under(chosen, self.samples_)
+        self.means_ = fitted.means_.under(chosen, self.samples_)
 
     # ---------------------------------------------------------------- features
 
@@ -311,30 +322,7 @@ class ProbitModel(DescribedModel, SampledModel):
         assert link is not None
         return link
 
-    def _knows_features(self, side: SideName) -> bool:
-        """Whether features of users, or of items, were given in training."""
-        return self._link(side).standard is not None
-
     # ---------------------------------------------------------------- saving
-
-    @property
-    def means_(self) -> dict[str, NDArray[np.float32]]:
-        """What a file holds of the means, and of frames: who reads it can ask for similar items at once."""
-        return self._mean_rows.to_state()
-
-    def _restore_means(self, saved: dict[str, NDArray[np.float32]]) -> None:
-        """Take what `means_` was, read from a file and not checked yet."""
-        self._means = PosteriorMeans.from_state(saved, self.samples_, self._biased)
-
-    def _saved(self) -> dict[str, Any]:
-        return super()._saved() | {"links_": [None if link is None else link.to_state() for link in self.links_]}
-
-    def _restore(self, saved: dict[str, Any]) -> None:
-        super()._restore(saved)
-        n_columns, links = (len(self.items_), self._n_training), []
-        for state, side, n in zip(saved["links_"], _SIDES, n_columns, strict=True):
-            links.append(None if state is None else Link.from_state(f"{side}_features", state, n))
-        self.links_ = (links[0], links[1])
 
     def _lengths(self) -> dict[str, int]:
         tables = {side: self.samples_.get(f"{side}_weights") for side in _SIDES}
@@ -343,6 +331,11 @@ class ProbitModel(DescribedModel, SampledModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
+        self.means_.of_samples(self.samples_, self._biased)
+        n_columns = len(self.items_), self._n_training
+        for link, n in zip(self.links_, n_columns, strict=True):
+            if link is not None:
+                link.check(n)
         for side, link in zip(_SIDES, self.links_, strict=True):
             K = self.samples_[f"{side}_weights"].shape[1]
             if link is not None and link.n_features != K:
