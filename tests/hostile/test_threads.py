@@ -12,7 +12,9 @@ from sklearn.base import clone
 from cofactor.ratings import ALS, EASE
 
 
-@pytest.mark.parametrize("model", [ALS(3, random_state=0), EASE(alpha=1.0, random_state=0)], ids=["ALS", "EASE"])
+@pytest.mark.parametrize(
+    "model", [ALS(3, alpha=1.0, random_state=0), EASE(alpha=1.0, random_state=0)], ids=["ALS", "EASE"]
+)
 def test_a_model_is_as_one_of_its_fits_left_it(model: Any) -> None:
     rng = np.random.default_rng(0)
     X = rng.permutation(np.argwhere(rng.random((60, 40)) < 0.3))
