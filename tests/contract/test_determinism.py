@@ -27,7 +27,7 @@ SMALL_BLOCKS = {
     "ratings.profiles.urp._ENTRIES_PER_BLOCK": 100,
     "ratings.profiles.attitude._ENTRIES_PER_BLOCK": 100,
     "ratings.profiles.gplvm._ENTRIES_PER_BLOCK": 100,
-    "problems.attitudes._ENTRIES_PER_BLOCK": 100,
+    "problems.profiles._ENTRIES_PER_TASK": 100,
     "problems.max_entropy._ENTRIES_PER_BLOCK": 100,
     "problems.least_squares.ENTRIES_PER_BLOCK": 100,
     "problems.observed.ENTRIES_PER_BLOCK": 100,
@@ -36,7 +36,7 @@ SMALL_BLOCKS = {
     "problems.rows._ENTRIES": 100,
     "problems.rows._DRAWN": 8,
     "problems.singular._ENTRIES_PER_BLOCK": 100,
-    "problems.sparse_priors._ENTRIES": 100,
+    "problems.priors._ENTRIES": 100,
     "kernels.axes._ROWS": 16,
     "kernels.regression._BLOCK": 16,
 }
