@@ -80,25 +80,19 @@ class Tags:
     additive: Tag = True
 
 
-#: What a model without a tag says, and what it advises; ``{}`` stands for the model, and for those that have the tag.
+#: What a model without a tag says; ``{}`` stands for its name.
 _REFUSALS = {
-    "weights": ("{} takes no weights of ratings", "leave them out, or take one of {}"),
-    "features": ("{} takes no features of users or items", "{} and Recommender do"),
-    "shards": (
-        "{} learns from ratings in memory alone",
-        "{} learn in shards; others from the files themselves, in Python from X.to_ratings()",
-    ),
-    "probabilities": ("{} gives levels no probabilities", "{} do"),
-    "fold_in_items": ("{} cannot fold in items", "{} can"),
-    "similar": ("{} does not say how alike items are", "{} do"),
-    "additive": ("what ratings contribute to scores of {} does not sum to them", "that of {} does"),
+    "weights": "{} takes no weights of ratings",
+    "features": "{} takes no features of users or items",
+    "shards": "{} learns from ratings in memory alone",
+    "probabilities": "{} gives levels no probabilities",
+    "fold_in_items": "{} does not fold in items",
+    "similar": "{} does not say how alike items are",
     "explain": (
-        (
-            "the scores of this {} are no sum over what a user rated or interacted with, "
-            "and there is no short way to what each changes"
-        ),
-        "those of {} can be explained",
+        "the scores of this {} are no sum over what a user rated or interacted with, "
+        "and there is no short way to what each changes"
     ),
+    "additive": "the scores of {} are no sums of what ratings contribute",
 }
 
 #: What asks for it, where that is always the same.
@@ -122,8 +116,7 @@ def refusal(model: Any, tag: str, argument: str | None = None) -> InvalidInputEr
     >>> print(refusal(URP(), "weights"))
     URP takes no weights of ratings; leave them out, or take one of ALS, BPMF, BinaryMMMF, HMF, MMMF, PMF, PMMMF
     """
-    problem, advice = _REFUSALS[tag]
-    before, after = problem.split("{}")
+    before, after = _REFUSALS[tag].split("{}")
     name, own = type(model).__name__, getattr(model.tags, tag)
     argument = argument or _ARGUMENTS.get(tag)
     if isinstance(own, With):
@@ -135,8 +128,14 @@ def refusal(model: Any, tag: str, argument: str | None = None) -> InvalidInputEr
         )
         subject = f"{before}{name} with ", Argument(own.parameter, getattr(model, own.parameter)), after
         return InvalidInputError(subject, argument=argument, advice=take)
-    able = _able(model.family(), tag) or _able(model.family().__base__, tag)
-    return InvalidInputError(f"{before}{name}{after}", argument=argument, advice=advice.format(", ".join(able)))
+    able = ", ".join(_able(model.family(), tag) or _able(model.family().__base__, tag))
+    advice = {
+        "weights": f"leave them out, or take one of {able}",
+        "features": f"{able} and Recommender do",
+        "shards": f"{able} learn in shards; others from the files themselves, in Python from X.to_ratings()",
+        "explain": f"those of {able} can be explained",
+    }
+    return InvalidInputError(f"{before}{name}{after}", argument=argument, advice=advice.get(tag, f"{able} do"))
 
 
 def _able(base: Any, tag: str) -> list[str]:
