@@ -128,16 +128,10 @@ def level_masses(x, levels, theta, room):  # type: ignore[no-untyped-def]
     """
     n = len(x)
     left, mass, side = room[0, :n], room[1, :n], room[2, :n]
-    for k in range(n):
+    for k in range(n):  # apart from the arithmetic, which is vectorized then
         left[k] = theta[levels[k] - 1]
         mass[k] = theta[levels[k]]
-    return _masses_between(x, left, mass, side)
-
-
-@exact
-def _masses_between(x, left, mass, side):  # type: ignore[no-untyped-def]
-    """Replace the thresholds on both sides, in `left` and `mass`, by what `level_masses` writes; return its sum."""
-    for k in range(len(x)):
+    for k in range(n):
         a = left[k] - x[k]
         b = mass[k] - x[k]
         turn = a + b > SINGLE
