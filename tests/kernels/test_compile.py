@@ -12,7 +12,7 @@ FILES = sorted(Path(cofactor.kernels.__file__).parent.glob("*.py"))
 #: Calls that are mere arithmetic, and do not keep a loop from being vectorized.
 ARITHMETIC = {"abs", "min", "max", "sqrt", "type", "float64", "int64", "exponential", "logarithm", "range"}
 #: Their sum is used within the loop, or where they store depends on the data: they are never vectorized.
-SEQUENTIAL = {"_try_step", "reduce_immediate"}
+SEQUENTIAL = {"_sort", "_try_step", "reduce_immediate"}
 
 
 def innermost_loops(tree: ast.AST) -> Iterator[tuple[str, list[ast.AST]]]:

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 import numba
 from numba.core import types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler, Flags
 from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 
@@ -151,11 +153,52 @@ class Kernel:
         return types.Dispatcher(self._for_kernels)
 
     def _made(self, **options: Any) -> Any:
-        made: Any = _Dispatcher(self.py_func, targetoptions=self._options | options)
+        made: Any = _Dispatcher(self.py_func, targetoptions=self._options | options, pipeline_class=_Compiler)
         # Of a function that was typed at a prompt there is nothing to keep.
         if not self.py_func.__code__.co_filename.startswith("<"):
             made._cache = KernelCache(made)
         return made
+
+
+class _Flags(Flags):
+    """Options of a compilation, which Numba compares for each call in a kernel: with those of all compilations before.
+
+    Its own look up every option there is, and take a twentieth of the time of compilation.
+    """
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._values))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Flags) and self._values == other._values
+
+
+class _Library(JITCodeLibrary):
+    """The code of a kernel: what takes its arguments out of objects is not optimized, which would take a tenth longer.
+
+    Nor does that then hold a second copy of a short kernel.
+    """
+
+    def add_ir_module(self, module: Any) -> None:
+        """Add code as Numba has generated it."""
+        if module.name == "wrapper":
+            for function in module.functions:
+                if not function.is_declaration:
+                    function.attributes.add("noinline")
+                    function.attributes.add("optnone")
+        super().add_ir_module(module)  # type: ignore[no-untyped-call]
+
+
+class _Compiler(Compiler):
+    """Compiles a kernel by these options, and into such a library."""
+
+    def compile_extra(self, function: Any) -> Any:
+        """Return what a function is compiled into."""
+        state: Any = self.state
+        state.flags = _Flags(state.flags)  # type: ignore[no-untyped-call]
+        state.library = _Library(state.targetctx.codegen(), function.__qualname__)  # type: ignore[no-untyped-call]
+        state.library.enable_object_caching()
+        return super().compile_extra(function)  # type: ignore[no-untyped-call]
 
 
 class _Dispatcher(CPUDispatcher):

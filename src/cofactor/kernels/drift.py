@@ -219,7 +219,13 @@ def neighbours(users, seconds, indptr, moments, left, right, before, after):  # 
         if users[v] < 0:
             continue
         first, last = indptr[users[v]], indptr[users[v] + 1]
-        place = first + np.searchsorted(moments[first:last], seconds[v], "right")
+        place, behind = first, last
+        while place < behind:  # the first of the user that is later
+            middle = (place + behind) >> 1
+            if moments[middle] <= seconds[v]:
+                place = middle + 1
+            else:
+                behind = middle
         if place > first:
             left[v], before[v] = place - 1, seconds[v] - moments[place - 1]
         if place < last:
@@ -278,7 +284,8 @@ def fold_ordinal_rows(  # type: ignore[no-untyped-def]
     `kernels.drift`, from the multipliers given and what each rating is moved by at first.
     """
     p = other.shape[1]
-    one = np.ones(1, np.float32)
+    one = empty(1, np.float32)
+    one[0] = 1
     prior, room = prior_equations(precision), room_of_rows(p, SINGLE)
     theta, of_levels = empty(len(gap_mean) + 2), room_for(most(lo, hi, indptr), len(gap_mean))
     for i in range(lo, hi):
@@ -324,7 +331,8 @@ def fold_ordinal_rows(  # type: ignore[no-untyped-def]
                 if cycle < n_cycles // 2:
                     g_reach *= np.exp((accepted - 0.4) / np.sqrt(cycle + 1))
                 for k in range(n):
-                    moved[k] = processes[moment[indptr[i] + k] - first].sum()
+                    at = moment[indptr[i] + k] - first
+                    moved[k] = processes[at, 0] + processes[at, 1] + processes[at, 2]
         for a in range(p):
             out[i, a] = u[a]
         for r in range(thresholds.shape[1]):

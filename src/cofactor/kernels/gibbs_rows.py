@@ -35,9 +35,9 @@ from cofactor.kernels.ridge import (
 
 @ordered
 def room_of_rows(p, zero):  # type: ignore[no-untyped-def]
-    """Return room to draw rows of p numbers in: for equations, solutions, entries in the precision of `zero`, noise."""
+    """Return room to draw rows of p numbers in: for equations, solutions, noise; and entries of `zero`'s precision."""
     G, T, W = room(p)
-    return G, T, W, copies(p, zero), empty((2, lines(p) * LANES))
+    return (G, T, W, empty((2, lines(p) * LANES))), copies(p, zero)
 
 
 @exact
@@ -87,7 +87,7 @@ def draw_solution(state, room, out):  # type: ignore[no-untyped-def]
 
     Of more random numbers than are needed, whole registers are made.
     """
-    G, T, W, _, _ = room
+    G, T, W, _ = room
     factorize(G, len(out), 0.0, T, W)
     return _draw_projected(state, room, out)
 
@@ -95,7 +95,7 @@ def draw_solution(state, room, out):  # type: ignore[no-untyped-def]
 @ordered
 def _draw_projected(state, room, out):  # type: ignore[no-untyped-def]
     """Draw a row given its factorized equations; return the stream."""
-    _, T, W, _, noise = room
+    _, T, W, noise = room
     p = len(out)
     w, r = W.reshape(-1)[:p], W.reshape(-1)[noise.shape[1] :]
     state = uniforms(state, noise[0])
@@ -114,10 +114,11 @@ def draw_row(state, start, end, indices, position, targets, roots, table, prior,
 
     `prior` is that of `prior_equations`, `room` that of `room_of_rows`.
     """
-    G, _, _, F, _ = room
+    of_solution, F = room
+    G = of_solution[0]
     begin_equations(prior, shift, G)
     add_entries(start, end, len(out), indices, position, targets, roots, table, F, G)
-    return draw_solution(state, room, out)
+    return draw_solution(state, of_solution, out)
 
 
 @ordered
@@ -126,7 +127,7 @@ def begin_draws(roots, table, prior, shift, room):  # type: ignore[no-untyped-de
 
     Its entries are the rows of a table, as `own_table` returns it. The rest is as for `draw_row`.
     """
-    G, T, W, F, _ = room
+    (G, T, W, _), F = room
     p = len(shift)
     n = len(table) // lines(p)
     in_place, rows, targets = empty(0, np.int32), empty(n, np.int32), zeros(n, table.dtype)
@@ -140,14 +141,15 @@ def begin_draws(roots, table, prior, shift, room):  # type: ignore[no-untyped-de
 @ordered
 def draw_again(state, targets, roots, table, shift, room, out):  # type: ignore[no-untyped-def]
     """Draw a row for other targets, after `begin_draws`, from the distribution of `draw_row`; return the stream."""
-    _, T, W, _, _ = room
+    of_solution, _ = room
+    _, T, W, _ = of_solution
     p = len(out)
     b = zeros((lines(p), LANES))
     for a in range(p):
         b.reshape(-1)[a] = shift[a]
     add_targets(p, targets, roots, table, b)
     project(p, b, T, W)
-    return _draw_projected(state, room, out)
+    return _draw_projected(state, of_solution, out)
 
 
 @ordered
@@ -190,7 +192,7 @@ def column_equations(  # type: ignore[no-untyped-def]
     lower triangle of A come first, row by row, then the p of b.
     """
     p = shift.shape[1]
-    G, _, _, F, _ = room_of_rows(p, table.dtype.type(0))
+    (G, _, _, _), F = room_of_rows(p, table.dtype.type(0))
     g, prior = square(G, p), prior_equations(precision)
     for j in range(lo, hi):
         begin_equations(prior, shift[j - first], G)
@@ -206,7 +208,7 @@ def column_equations(  # type: ignore[no-untyped-def]
 def draw_solutions(lo, hi, key, equations, out):  # type: ignore[no-untyped-def]
     """Draw the rows lo..hi given `column_equations`, each as `draw_row` does."""
     p = out.shape[1]
-    room = room_of_rows(p, 0.0)
+    room, _ = room_of_rows(p, 0.0)
     g = square(room[0], p)
     for j in range(lo, hi):
         k = 0

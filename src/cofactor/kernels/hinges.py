@@ -93,6 +93,16 @@ def draw_hinge_rows(  # type: ignore[no-untyped-def]
 
 
 @exact
+def _diagonal_equations(precision):  # type: ignore[no-untyped-def]
+    """Return `prior_equations` where coordinates are independent."""
+    p = len(precision)
+    table = zeros((p, p))
+    for a in range(p):
+        table[a, a] = precision[a]
+    return prior_equations(table)
+
+
+@exact
 def fold_hinge_rows(  # type: ignore[no-untyped-def]
     lo, hi, key, indptr, indices, levels, other, biased, row_precision, row_mean, centre, precision, c, width,
     first_rows, first_thresholds, n_cycles, out, thresholds,
@@ -104,7 +114,7 @@ def fold_hinge_rows(  # type: ignore[no-untyped-def]
     """
     p = other.shape[1]
     in_place, of_rows = empty(0, np.int32), room_of_rows(p, 0.0)
-    prior = prior_equations(np.diag(row_precision))
+    prior = _diagonal_equations(row_precision)
     for i in range(lo, hi):
         here = slice(indptr[i], indptr[i + 1])
         items = indices[here]
@@ -141,7 +151,7 @@ def fold_hinge_columns(  # type: ignore[no-untyped-def]
     """
     p = other.shape[1]
     in_place, of_rows = empty(0, np.int32), room_of_rows(p, 0.0)
-    prior = prior_equations(np.diag(row_precision))
+    prior = _diagonal_equations(row_precision)
     for j in range(lo, hi):
         here = slice(indptr[j], indptr[j + 1])
         users, y = indices[here], levels[here]

@@ -152,6 +152,20 @@ def linear_rows(  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _sort(numbers):  # type: ignore[no-untyped-def]
+    """Sort numbers in place, by Shell's method."""
+    gap = len(numbers)
+    while gap > 1:
+        gap = max(1, (5 * gap - 1) // 11)
+        for a in range(gap, len(numbers)):
+            number, b = numbers[a], a
+            while b >= gap and numbers[b - gap] > number:
+                numbers[b] = numbers[b - gap]
+                b -= gap
+            numbers[b] = number
+
+
+@kernel
 def best_thresholds(scores, levels, centres, variance, width, cost, out):  # type: ignore[no-untyped-def]
     """Write the thresholds that minimise Σ_r (θ_r - centre_r)² / (2 variance) + Σ_k φ_k(x_k)."""
     n = len(scores)
@@ -164,7 +178,7 @@ def best_thresholds(scores, levels, centres, variance, width, cost, out):  # typ
                 above += 1
             else:
                 kinks[k] = scores[k] - width
-        kinks.sort()
+        _sort(kinks)
         out[r] = descend_kinks(centres[r], variance, -cost * above, cost, kinks)
 
 

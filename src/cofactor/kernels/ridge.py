@@ -41,6 +41,7 @@ from cofactor.kernels.lanes import (
     total,
 )
 
+_EPS, _TINY = (float(one) for one in (np.finfo(np.float64).eps, np.finfo(np.float64).tiny))
 _CHUNK = 64  #: entries whose features are copied to one place, which stays in a first-level cache
 
 
@@ -88,7 +89,7 @@ def ridge_exact(lo, hi, indptr, indices, targets, roots, table, ridge, shares, o
     p, eps = len(ridge), np.finfo(out.dtype).eps
     G, T, W = room(p)
     F, few = copies(p, table.dtype.type(0)), copies(p, 0.0)
-    in_place = empty(0, np.int32)
+    g, w, in_place = square(G, p), W.reshape(-1), empty(0, np.int32)
     for i in range(lo, hi):
         start, end = indptr[i], indptr[i + 1]
         if start == end:
@@ -100,7 +101,12 @@ def ridge_exact(lo, hi, indptr, indices, targets, roots, table, ridge, shares, o
             add_entries(start, end, p, indices, in_place, targets, roots, table, few, G)
         else:
             add_entries(start, end, p, indices, in_place, targets, roots, table, F, G)
-        _solve(G, p, ridge, shares[i], eps, T, W, out[i])
+        for f in range(p):
+            g[f, f] += shares[i] * ridge[f]
+        factorize(G, p, p * eps, T, W)
+        solve(p, T, W)
+        for f in range(p):
+            out[i, f] = w[f]
 
 
 @ordered
@@ -116,7 +122,8 @@ def ridge_of_interactions(  # type: ignore[no-untyped-def]
     G, T, W = room(p)
     prior, F, few = prior_equations(base), copies(p, table.dtype.type(0)), copies(p, 0.0)
     g, w, b, nothing = square(G, p), W.reshape(-1), empty(p), zeros(p)
-    in_place, taken = empty(0, np.int32), np.ones(1, table.dtype)
+    in_place, taken = empty(0, np.int32), empty(1, table.dtype)
+    taken[0] = 1
     Z, sums, scales = _aligned(p * lines(n_few), 0.0), _aligned(2 * lines(p), 0.0), empty(p)
     for i in range(lo, hi):
         start, end = indptr[i], indptr[i + 1]
@@ -141,7 +148,7 @@ def ridge_of_interactions(  # type: ignore[no-untyped-def]
         for f in range(p):
             b[f] = g[f, p]
             g[f, f] += ridge[i]
-        factorize(G, p, p * np.finfo(np.float64).eps, T, W)
+        factorize(G, p, p * _EPS, T, W)
         solve(p, T, W)
         said = 0.0
         for f in range(p):
@@ -176,7 +183,7 @@ def _solve_for_few(start, end, indices, roots, rotated, scales, axes, Z, G, T, W
     for k in range(n):
         g[k, k] += 1
         g[k, n] = roots[start + k] if several else roots[0]
-    factorize(K, n, n * np.finfo(np.float64).eps, T, W)
+    factorize(K, n, n * _EPS, T, W)
     solve(n, T, W)
     said = 0.0
     for b in range(2 * D):
@@ -334,18 +341,6 @@ def _add_products(n, L, a, b, F, G):  # type: ignore[no-untyped-def]
 
 
 @ordered
-def _solve(G, p, ridge, share, eps, T, W, out):  # type: ignore[no-untyped-def]
-    """Write the minimiser of a row from its equations, which are overwritten."""
-    g, w = square(G, p), W.reshape(-1)
-    for f in range(p):
-        g[f, f] += share * ridge[f]
-    factorize(G, p, p * eps, T, W)
-    solve(p, T, W)
-    for f in range(p):
-        out[f] = w[f]
-
-
-@ordered
 def factorize(G, p, eps, T, W):  # type: ignore[no-untyped-def]
     """Write Lᵀ to T, where G = L D Lᵀ, and to W, one after another, D⁻¹ L⁻¹ b and D⁻¹; b is column p of G.
 
@@ -354,7 +349,7 @@ def factorize(G, p, eps, T, W):  # type: ignore[no-untyped-def]
     L = lines(p)
     g, w, r = square(G, p), W.reshape(-1)[: L * LANES], W.reshape(-1)[L * LANES :]
     for i in range(p):
-        least = max(g[i, i] * eps, np.finfo(np.float64).tiny)
+        least = max(g[i, i] * eps, _TINY)
         for b in range(i // LANES, L):
             even, odd = load(G, i * L + b), filled(0.0)
             for j in range(0, i - 1, 2):
@@ -502,14 +497,15 @@ def ridge_of_interactions_cg(lo, hi, indptr, indices, values, features, base, ri
     F, t, q = _room(lo, hi, indptr, L)
     work = zeros((5, L, LANES), np.float32)
     w, b, r, p, A_p = work[0], work[1], work[2], work[3], work[4]
+    flat = w.reshape(-1)
     for i in range(lo, hi):
         n = indptr[i + 1] - indptr[i]
         if n == 0:
             least[i] = 0
-            _copy(w[:0], out[i])
+            _copy(flat[:0], out[i])
             continue
         _gather(indptr[i], n, L, indices, values, features, F, t)
-        _copy(out[i], w)
+        _copy(out[i], flat)
         _residual(n, L, F, t, base, ridge[i], w, q, b, r)
         for k in range(L):
             store(p, k, load(r, k))
@@ -527,7 +523,7 @@ def ridge_of_interactions_cg(lo, hi, indptr, indices, values, features, base, ri
             for k in range(L):
                 store(p, k, load(r, k) + share * load(p, k))
             squared = following
-        _copy(w, out[i])
+        _copy(flat, out[i])
         least[i] = -np.float64(_dot(w, b)) - np.float64(_dot(w, r))
 
 
@@ -538,15 +534,16 @@ def gradient_of_interactions(lo, hi, indptr, indices, values, features, base, ri
     F, t, q = _room(lo, hi, indptr, L)
     work = zeros((3, L, LANES), np.float32)
     w, b, r = work[0], work[1], work[2]
+    flat = w.reshape(-1)
     for i in range(lo, hi):
         n = indptr[i + 1] - indptr[i]
         _gather(indptr[i], n, L, indices, values, features, F, t)
-        _copy(at[i], w)
+        _copy(at[i], flat)
         _residual(n, L, F, t, base, ridge[i], w, q, b, r)
         least[i] = -np.float64(_dot(w, b)) - np.float64(_dot(w, r))
         for k in range(L):
             store(r, k, filled(np.float32(0)) - load(r, k))
-        _copy(r, out[i])
+        _copy(r.reshape(-1), out[i])
 
 
 @ordered
@@ -561,13 +558,11 @@ def _room(lo, hi, indptr, L):  # type: ignore[no-untyped-def]
 @ordered
 def _copy(source, target):  # type: ignore[no-untyped-def]
     """Copy numbers; what the source is short of is zero, what is longer than the target is left out."""
-    x = source.reshape(-1)
-    y = target.reshape(-1)
-    n = min(len(x), len(y))
+    n = min(len(source), len(target))
     for f in range(n):
-        y[f] = x[f]
-    for f in range(n, len(y)):
-        y[f] = 0
+        target[f] = source[f]
+    for f in range(n, len(target)):
+        target[f] = 0
 
 
 @ordered

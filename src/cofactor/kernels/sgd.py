@@ -212,8 +212,14 @@ def rank_pairs(  # type: ignore[no-untyped-def]
         i, j = rows[e], indices[e]
         state, u = uniform(state)
         k = others[min(int(u * m), m - 1)]
-        at = np.searchsorted(indices[indptr[i] : indptr[i + 1]], k)
-        if at < indptr[i + 1] - indptr[i] and indices[indptr[i] + at] == k:
+        at, behind = indptr[i], indptr[i + 1]
+        while at < behind:  # the first of the row that is not below k
+            middle = (at + behind) >> 1
+            if indices[middle] < k:
+                at = middle + 1
+            else:
+                behind = middle
+        if at < indptr[i + 1] and indices[at] == k:
             continue
         x = c[j] - c[k]
         a, b, v = U[i], V[j], V[k]

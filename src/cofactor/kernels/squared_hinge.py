@@ -20,7 +20,11 @@ left out until all have converged; of more problems together fewer rows could be
 coordinate descent method for large-scale linear SVM", ICML 2008: what liblinear does for one problem.)
 """
 
+from typing import Any
+
 import numpy as np
+from numba import types
+from numba.np import linalg
 
 from cofactor.kernels.arrays import empty, zeros
 from cofactor.kernels.compile import exact, kernel, ordered
@@ -33,15 +37,33 @@ _HALVINGS = 40
 #: the penalty is lost in rounding.
 _RIDGE = 1e-14
 
+# What `np.linalg.solve` calls, and, given where to put them, products do: the code around it takes long to compile.
+_linalg: Any = linalg
+_gesv: Any = _linalg._LAPACK().numba_xgesv(types.float64)
+_PIVOT: Any = _linalg.F_INT_nptype
+_DOUBLE = ord("d")
+
 
 @kernel
 def _solved(A, b):  # type: ignore[no-untyped-def]
     """Return the solution x of A x = b for A, symmetric with a positive diagonal, which is made a little larger."""
     d = len(A)
-    share = _RIDGE * np.trace(A) / d
+    trace = 0.0
+    for j in range(d):
+        trace += A[j, j]
+    share = _RIDGE * trace / d
     for j in range(d):
         A[j, j] += share
-    return np.linalg.solve(A, b)
+    columns, x, pivots, finite = empty((d, d)), empty(d), empty(d, _PIVOT), True
+    for j in range(d):
+        x[j] = b[j]
+        finite = finite and abs(b[j]) < np.inf
+        for k in range(d):
+            columns[k, j] = A[j, k]
+            finite = finite and abs(A[j, k]) < np.inf
+    if not finite or _gesv(_DOUBLE, d, 1, columns.ctypes, d, pivots.ctypes, x.ctypes, d) != 0:
+        raise np.linalg.LinAlgError("equations are singular, or not finite")
+    return x
 
 
 @kernel
@@ -53,10 +75,12 @@ def _target_of_few(X, within, z, costs):  # type: ignore[no-untyped-def]
         signs[k] = z[within[k]]
         for j in range(d):
             inside[k, j] = X[within[k], j]
-    gram = inside @ inside.T
+    gram, target = empty((n, n)), empty(d)
+    np.dot(inside, inside.T, gram)
     for k in range(n):
         gram[k, k] += 0.5 / costs[within[k]]
-    return inside.T @ _solved(gram, signs)
+    np.dot(inside.T, _solved(gram, signs), target)
+    return target
 
 
 @kernel
@@ -88,8 +112,12 @@ def _count_in(X, z, costs, within, counted, hessian, right):  # type: ignore[no-
                 scaled[k, j] = weight * X[i, j]
             counted[i] = wanted[i]
             k += 1
-    _add_table(rows.T @ scaled, hessian)
-    _add(1.0, scaled.T @ signs, right)
+    if changes > 0:
+        table, vector = empty((d, d)), empty(d)
+        np.dot(rows.T, scaled, table)
+        np.dot(scaled.T, signs, vector)
+        _add_table(table, hessian)
+        _add(1.0, vector, right)
 
 
 @kernel
@@ -166,10 +194,13 @@ def fit_squared_hinge(X, z, costs, max_iter, w):  # type: ignore[no-untyped-def]
         Largest number of steps.
     """
     m, d = X.shape
-    margins = zeros(m)
-    within = np.arange(m)
+    margins, change, within = zeros(m), empty(m), empty(m, np.int64)
+    for i in range(m):
+        within[i] = i
     n = m
-    counted, hessian, right = zeros(m, np.uint8), np.eye(d), zeros(d)
+    counted, hessian, right = zeros(m, np.uint8), zeros((d, d)), zeros(d)
+    for j in range(d):
+        hessian[j, j] = 1.0
     for _ in range(max_iter):
         if n < d:
             direction = _target_of_few(X, within[:n], z, costs)
@@ -178,7 +209,7 @@ def fit_squared_hinge(X, z, costs, max_iter, w):  # type: ignore[no-untyped-def]
             direction = _solved(hessian.copy(), right)
         for j in range(d):
             direction[j] -= w[j]
-        change = X @ direction
+        np.dot(X, direction, change)
         for i in range(m):
             change[i] *= z[i]
         length = _length(w, direction, margins, change, costs)
