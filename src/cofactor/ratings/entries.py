@@ -162,11 +162,15 @@ def refuse_one_level(
     if distinct.size != 1:
         return
     found = distinct[0] if isinstance(distinct[0], str) else f"{distinct[0]:g}"
-    more = "add what users like less (thumbs down, skips, returns), or count how often they came, and cut the counts "
     raise InvalidInputError(
         f"all ratings are {found}: with a single level there is nothing to learn, whatever the scale",
         argument="y",
-        advice=(more, "with ", cutting, *likes),
+        advice=(
+            "add what users like less (thumbs down, skips, returns), or count how often they came, and cut the counts "
+            "with ",
+            cutting,
+            *likes,
+        ),
     )
 
 
