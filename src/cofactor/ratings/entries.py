@@ -166,8 +166,7 @@ def refuse_one_level(
         f"all ratings are {found}: with a single level there is nothing to learn, whatever the scale",
         argument="y",
         advice=(
-            "add what users like less (thumbs down, skips, returns), or count how often they came, and cut the counts "
-            "with ",
+            "add what users like less (thumbs down, skips), or count how often they came, and cut the counts with ",
             cutting,
             *likes,
         ),
