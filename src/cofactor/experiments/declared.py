@@ -24,6 +24,8 @@ from cofactor.evaluation.checks import checked
 from cofactor.evaluation.comparison import Comparison, compare
 from cofactor.files import PathLike
 from cofactor.labels import MODELS as LABEL_MODELS
+from cofactor.labels import LabelModel
+from cofactor.labels.learners import SAVABLE
 from cofactor.metrics import LABEL_METRICS
 from cofactor.model.named_splits import Task
 from cofactor.model.selection.grid import check_grid, check_names
@@ -238,7 +240,7 @@ def _estimator(kind: type[Any], parameters: Mapping[str, Any], key: _Key) -> Any
     model = kind()
     given = dict(parameters)
     if isinstance(given.get("estimator"), str):
-        known = getattr(model, "_known_estimators", None) or RATING_MODELS
+        known: Mapping[str, type[Any]] = SAVABLE if isinstance(model, LabelModel) else RATING_MODELS
         inner = given.pop("estimator")
         if inner not in known:
             raise key.error(f"there is no estimator {inner!r}", did_you_mean(inner, known))

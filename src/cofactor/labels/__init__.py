@@ -32,12 +32,13 @@ if TYPE_CHECKING:
     from cofactor.labels.embedding.faie import FAiE
     from cofactor.labels.embedding.feature_label_cca import FeatureLabelCCA
     from cofactor.labels.embedding.grople import GroPLE
+    from cofactor.labels.embedding.label_pca import LabelPCA
     from cofactor.labels.embedding.leml import LEML
     from cofactor.labels.embedding.mlchmf import MLCHMF
     from cofactor.labels.embedding.mme import MME
     from cofactor.labels.embedding.nonnegative import ANMF, MNMF
     from cofactor.labels.embedding.omf import OMF
-    from cofactor.labels.embedding.plst import PLST, LabelPCA
+    from cofactor.labels.embedding.plst import PLST
     from cofactor.labels.reduction.cca import CCA
     from cofactor.labels.reduction.mddm import MDDM
     from cofactor.labels.reduction.mlda import MLDA

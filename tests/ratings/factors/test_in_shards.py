@@ -37,7 +37,6 @@ from cofactor.ratings import (
     ShardedRatings,
     as_ratings,
 )
-from cofactor.solvers import parts
 
 pytestmark = pytest.mark.processes
 SHARDS = 3
@@ -294,7 +293,7 @@ def test_a_full_disk_says_how_to_go_on(folder: Path, monkeypatch: pytest.MonkeyP
         raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
 
     with monkeypatch.context() as patched:
-        patched.setattr(parts, "save_file", full)
+        patched.setattr("safetensors.numpy.save_file", full)
         with pytest.raises(OSError, match="No space left on device; what was done is kept"):
             MODELS["ALS"]().fit(ShardedRatings.open(folder))
     gone_on = MODELS["ALS"]().fit(ShardedRatings.open(folder).on(resume=True))
