@@ -25,8 +25,7 @@ def test_the_readme_is_short() -> None:
 def test_ci_runs_the_test_commands_of_the_readme() -> None:
     commands = next(block for block in blocks("sh") if "pytest" in block).splitlines()
     lines = (ROOT / ".ci" / "run").read_text().splitlines()
-    parts = [part for command in commands for part in command.split(" && ")]
-    missing = [part for part in parts if not any(line.startswith(part) for line in lines)]
+    missing = [command for command in commands if not any(line.startswith(command) for line in lines)]
     assert missing == []  # CI runs all tests: it adds an option
 
 
