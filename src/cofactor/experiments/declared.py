@@ -25,7 +25,6 @@ from cofactor.evaluation.comparison import Comparison, compare
 from cofactor.files import PathLike
 from cofactor.labels import MODELS as LABEL_MODELS
 from cofactor.labels import LabelModel
-from cofactor.labels.learners import SAVABLE
 from cofactor.metrics import LABEL_METRICS
 from cofactor.model.named_splits import Task
 from cofactor.model.selection.grid import check_grid, check_names
@@ -240,7 +239,11 @@ def _estimator(kind: type[Any], parameters: Mapping[str, Any], key: _Key) -> Any
     model = kind()
     given = dict(parameters)
     if isinstance(given.get("estimator"), str):
-        known: Mapping[str, type[Any]] = SAVABLE if isinstance(model, LabelModel) else RATING_MODELS
+        known: Mapping[str, type[Any]] = RATING_MODELS
+        if isinstance(model, LabelModel):
+            from cofactor.labels.learners import SAVABLE  # loads scikit-learn's estimators
+
+            known = SAVABLE
         inner = given.pop("estimator")
         if inner not in known:
             raise key.error(f"there is no estimator {inner!r}", did_you_mean(inner, known))

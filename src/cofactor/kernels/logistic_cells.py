@@ -76,7 +76,7 @@ def _exponential(y):  # type: ignore[no-untyped-def]
     return p * np.int32((np.int32(k) + np.int32(127)) << np.int32(23)).view(np.float32)
 
 
-_ZERO, _UNIT = np.float32(0), np.float32(1)
+_ZERO = np.float32(0)
 
 
 @kernel
@@ -133,7 +133,7 @@ def _set_losses(x, weights, slopes):  # type: ignore[no-untyped-def]
         y = x[k] if w > 0 else -x[k]
         e = exponential(max(-abs(y), _LEAST))
         x[k] = abs(w) * (max(y, _ZERO) + log_of_one_and(e))
-        slopes[k] = w * ((_UNIT if y > 0 else e) / (_UNIT + e))
+        slopes[k] = w * ((_ONE if y > 0 else e) / (_ONE + e))
 
 
 @kernel

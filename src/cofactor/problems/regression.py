@@ -1,6 +1,6 @@
 """Linear regressions of several targets at once: of labels on features, on other labels, and through few factors.
 
-A quadratic form may couple targets; of `GroupEmbedding` each group of labels uses factors of its own.
+A quadratic form may couple targets; of `GroupEmbeddingProblem` each group of labels uses factors of its own.
 """
 
 from typing import Any

@@ -28,6 +28,7 @@ from cofactor.labels.learners import (
     together_bytes,
     warn_of_stopped,
 )
+from cofactor.labels.learners.base import give_probabilities
 from cofactor.labels.learners.linear import binarized
 from cofactor.labels.penalty import ridge_penalty
 from cofactor.model.estimator import learned, param
@@ -109,11 +110,11 @@ class IBLR(NeighbourModel):
     }
 
     def _capabilities(self) -> Capabilities:
-        given, learners, own = self.estimator, getattr(self, "learners_", None), super()._capabilities()
-        if learners is None:
-            return replace(own, probabilities=given is None or hasattr(given, "predict_proba"))
-        linear = isinstance(learners, LinearLabelLearners) and learners.binarize is None
-        return replace(own, probabilities=bool(learners.has_probabilities), explanations=linear)
+        learners = getattr(self, "learners_", None)
+        linear = learners is None or (isinstance(learners, LinearLabelLearners) and learners.binarize is None)
+        fitted = LogisticRegression() if self.estimator is None else self.estimator
+        probabilities = give_probabilities(learners, fitted)
+        return replace(super()._capabilities(), probabilities=probabilities, explanations=linear)
 
     def _fit_bytes(self, data: FitInput) -> int:
         n, L = data.labels.shape

@@ -15,7 +15,17 @@ from scipy import sparse
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.features import CheckedFeatures
 
-__all__ = ["Arrays", "CheckedFeatures", "Learner", "StateReader", "put_pattern", "put_rows", "scores_of", "wrong_state"]
+__all__ = [
+    "Arrays",
+    "CheckedFeatures",
+    "Learner",
+    "StateReader",
+    "give_probabilities",
+    "put_pattern",
+    "put_rows",
+    "scores_of",
+    "wrong_state",
+]
 
 #: The arrays of a state, by name.
 Arrays: TypeAlias = dict[str, NDArray[Any]]
@@ -165,6 +175,14 @@ class Learner(ABC):
         if any(a >= b for a, b in pairwise(classes)) or max(map(abs, classes)) >= 1 << 62:
             raise wrong_state("expected increasing numbers below 2**62", "classes", classes)
         return cls._rebuilt(state, state.whole("n_features", low=1), np.array(classes, dtype=np.int64))
+
+
+def give_probabilities(learners: Any, estimator: Any) -> bool:
+    """Return whether learners have probabilities; before a fit, where there are none, whether their estimator has."""
+    if learners is None:
+        return hasattr(estimator, "predict_proba")
+    several = learners if isinstance(learners, list) else [learners]
+    return all(one.has_probabilities for one in several)
 
 
 def scores_of(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:

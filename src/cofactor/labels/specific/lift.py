@@ -27,6 +27,7 @@ from cofactor.labels.learners import (
     fit_tasks,
     warn_of_stopped,
 )
+from cofactor.labels.learners.base import give_probabilities
 from cofactor.model.estimator import learned, param
 from cofactor.model.parallel import in_processes
 
@@ -139,9 +140,7 @@ class LIFT(LabelModel):
     _paper: ClassVar[Mapping[str, Any]] = {"estimator": LinearSVC(loss="hinge", max_iter=10_000)}
 
     def _capabilities(self) -> Capabilities:
-        learners = getattr(self, "learners_", None)
-        known = hasattr(self.estimator, "predict_proba") if learners is None else None
-        own = all(learner.has_probabilities for learner in learners or ()) if known is None else known
+        own = give_probabilities(getattr(self, "learners_", None), self.estimator)
         return replace(super()._capabilities(), probabilities=own)
 
     def _fit_bytes(self, data: FitInput) -> int:

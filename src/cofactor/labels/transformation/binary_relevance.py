@@ -27,6 +27,7 @@ from cofactor.labels.learners import (
     together_bytes,
     warn_of_stopped,
 )
+from cofactor.labels.learners.base import give_probabilities
 from cofactor.labels.learners.linear import binarized
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.model.estimator import learned, param
@@ -142,7 +143,7 @@ class BinaryRelevance(LearnerModel):
         return replace(
             super()._capabilities(),
             chunks=given is None or ridge or takes_passes(given),
-            probabilities=hasattr(given, "predict_proba") if learners is None else bool(learners.has_probabilities),
+            probabilities=give_probabilities(learners, given),
             explanations=learners is None or isinstance(learners, LinearLabelLearners),
             shared_space=bool(given.fit_intercept) if ridge else None,
         )

@@ -22,6 +22,7 @@ from cofactor.labels.learners import (
     warn_of_stopped,
     with_labels,
 )
+from cofactor.labels.learners.base import give_probabilities
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.model.estimator import learned, param
 
@@ -101,8 +102,7 @@ class Stacked2BR(LearnerModel):
     second_cost_: float | None = learned(check=number(low=0, inclusive=False), optional=True)
 
     def _capabilities(self) -> Capabilities:
-        learners = getattr(self, "learners_", None)
-        own = hasattr(self.estimator, "predict_proba") if learners is None else bool(learners.has_probabilities)
+        own = give_probabilities(getattr(self, "learners_", None), self.estimator)
         return replace(super()._capabilities(), probabilities=own)
 
     def _fit_bytes(self, data: FitInput) -> int:
