@@ -80,5 +80,5 @@ def main(n: int) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cells", type=int, default=1000, help="1,000 go into README.md")
+    parser.add_argument("--cells", type=int, default=1000, help="1,000 go into docs/benchmarks")
     main(parser.parse_args().cells)
