@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from cofactor.evaluation.protocols import FoldInScorer, evaluate
     from cofactor.evaluation.recommendations import evaluate_recommendations
     from cofactor.evaluation.recommended import RecommendationScores
-    from cofactor.evaluation.run.cells import Cell, Result, cell, tidy
-    from cofactor.evaluation.run.running import Interrupted, RunProgress, run_cells
-    from cofactor.evaluation.run.store import DamagedStoreError, ResultStore, StoreError
+    from cofactor.evaluation.running import Cell, Interrupted, RunProgress, cell, run_cells
     from cofactor.evaluation.scalings import SCALINGS, best_scaling
     from cofactor.evaluation.stats.applicability import what_applies
     from cofactor.evaluation.stats.bayesian import Posterior, correlated_t, signed_rank
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
         wilcoxon_holm,
     )
     from cofactor.evaluation.stats.scores import Scores
+    from cofactor.evaluation.store import Result, ResultStore, StoreError, tidy
     from cofactor.evaluation.tables import MeanTable, mean_table, split_scores
     from cofactor.model.label_splits import GroupedLabelKFold, StratifiedLabelHoldout, StratifiedLabelKFold
     from cofactor.model.named_splits import LABEL_PROTOCOLS, PROTOCOLS, splitter_of
@@ -60,7 +59,6 @@ __all__ = [
     "Choice",
     "Comparison",
     "Conclusions",
-    "DamagedStoreError",
     "FoldInScorer",
     "Friedman",
     "GivenSplits",

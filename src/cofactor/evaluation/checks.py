@@ -11,7 +11,7 @@ import numpy as np
 
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.evaluation.recommendations import checked_lengths
-from cofactor.evaluation.run.sources import Source, sources_of, task_of
+from cofactor.evaluation.sources import Source, sources_of, task_of
 from cofactor.metrics import LABEL_METRICS, PROBABILITY_METRICS, RATING_METRICS
 from cofactor.metrics.topn import LIST_METRICS
 from cofactor.model.named_splits import Task, as_protocol, folds_in, splitter_of

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,18 +16,22 @@ from cofactor.datasets import LabelDataset, RatingDataset
 from cofactor.datasets.write import write_table
 from cofactor.errors import InvalidInputError
 from cofactor.evaluation.checks import Request, checked, splitter_for
+from cofactor.evaluation.keys import (
+    Described,
+    IndescribableError,
+    UnsourcedError,
+    code_digest,
+    described,
+    function_name,
+)
 from cofactor.evaluation.labels import label_measures
 from cofactor.evaluation.protocols import rating_measures
 from cofactor.evaluation.recommendations import recommendation_measures
 from cofactor.evaluation.recommended import POPULARITY, RecommendationScores, of_results
-from cofactor.evaluation.run.cells import Cell, Result, tidy
-from cofactor.evaluation.run.code import UnsourcedError, code_digest
-from cofactor.evaluation.run.keys import Described, IndescribableError, described, function_name
-from cofactor.evaluation.run.references import Reference
-from cofactor.evaluation.run.running import OnProgress, run_cells
-from cofactor.evaluation.run.sources import Source
-from cofactor.evaluation.run.store import ResultStore
+from cofactor.evaluation.running import Cell, OnProgress, run_cells
+from cofactor.evaluation.sources import Source
 from cofactor.evaluation.stats.conclusions import Conclusions, conclude
+from cofactor.evaluation.store import Result, ResultStore, tidy
 from cofactor.evaluation.tables import MeanTable, mean_table, split_scores
 from cofactor.files import PathLike
 from cofactor.model.named_splits import FOLDS, SINGLE, Task, folds_in, kind_of, parts_of
@@ -260,15 +263,15 @@ def compare(
         predicted ratings: metrics are then such as "ndcg@10", and "popularity" is among the methods. Methods are
         compared over the users of each data set, see `Comparison.over_users`. An `InteractionDataset` needs it.
     store : ResultStore, str or path-like, optional
-        File for results, as they end: what is in it already is not computed again.
+        Folder for results, as they end: what is in it already is not computed again.
     n_jobs, retry_failed
         As in `run_cells`.
     progress : callable, optional
         Called with a `RunProgress` for every result.
     version : str, default=""
         For a store: stands for the source of estimators and splitters of yours, where they have none, as in a
-        notebook, or where changes of it are not to count. Else results are computed again whenever a source changes
-        on which they depend.
+        notebook, or where changes of it are not to count. Else results are computed again whenever a source changes:
+        of your package where they belong to one, and of cofactor where it is used from a checkout.
 
     Returns
     -------
@@ -377,21 +380,23 @@ def _cells(
         own["splits"] = descriptions.of("splits", data.groups)
     scale = data.scale if data.scale is not None or data.task == "labels" else np.unique(data.y)
     work: Callable[..., Any] = rating_measures if data.task == "ratings" else label_measures
-    options: tuple[Any, ...] = (scale,) if data.task == "ratings" else ()
+    given: tuple[Any, ...] = (data.X, data.y)
+    options: tuple[Any, ...] = ()
+    if data.task == "ratings":
+        given, options = (*given, data.times, data.features), (scale,)
     told: dict[str, Any] = {}
     if asked.at:
         work, options = recommendation_measures, (asked.at, asked.likes, data.interactions)
         told = {"at": list(asked.at), "likes": asked.likes} | ({"interactions": True} if data.interactions else {})
     names, parts = zip(*_splits(data, protocol, asked.n_splits, seed), strict=True)  # drawn before models are looked at
-    rows: Reference[Sequence[Parts]] = Reference(f"splits of {data.name!r}", uuid.uuid4().hex, parts)
     models = {
         name: (seeded(estimator, seed, data.scale), descriptions.of(f"method {name!r}", estimator))
         for name, estimator in estimators.items()
     }
-    for k, split in enumerate(names):
+    for split, rows in zip(names, parts, strict=True):
         for name, (model, description) in models.items():
             yield Cell(
-                work=partial(work, model, data.reference, rows, k, *options),
+                work=partial(work, model, *given, rows, *options),
                 method=name,
                 data=data.name,
                 split=split,
@@ -399,9 +404,7 @@ def _cells(
                 parameters={"estimator": description.value, **told, **{what: one.value for what, one in own.items()}},
                 checksum=data.checksum,
                 measure=function_name(work),
-                code=descriptions.code(
-                    f"method {name!r}", (work.__module__, *data.readers), description, *own.values()
-                ),
+                code=descriptions.code(f"method {name!r}", description, *own.values()),
             )
 
 
@@ -427,11 +430,10 @@ class _Descriptions:
         except IndescribableError as error:
             raise self.refused(what, error, "give another value") from error
 
-    def code(self, what: str, modules: Iterable[str], *parts: Described) -> str:
+    def code(self, what: str, *parts: Described) -> str:
         """Return the digest of the code which takes part; empty if there is no store, and no source."""
-        written = {module for part in parts for module in part.modules}
         try:
-            return code_digest({*modules, *written}, self.version, registries=False)
+            return code_digest({module for part in parts for module in part.modules}, self.version)
         except UnsourcedError as error:
             if not self.strict:
                 return ""

@@ -20,7 +20,6 @@ from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.evaluation.protocols import check_lengths, features_by_name
 from cofactor.evaluation.recommendation_data import Asked, Split
 from cofactor.evaluation.recommended import EDGES, POPULARITY, RecommendationScores, of_users_as_lists
-from cofactor.evaluation.run.references import Reference
 from cofactor.interrupts import ending_all
 from cofactor.metrics import catalogue, topn
 from cofactor.metrics.probabilities import CalibrationBins
@@ -220,9 +219,11 @@ def evaluate_recommendations(
 
 def recommendation_measures(
     model: Any,
-    data: Reference[tuple[Any, Any, Any, Any]],
-    splits: Reference[Sequence[Parts]],
-    k: int,
+    X: Any,
+    y: Any,
+    times: Any,
+    features: Mapping[str, FeatureTable],
+    parts: Parts,
     at: Sequence[int],
     likes: float | None,
     interactions: bool = False,
@@ -233,12 +234,10 @@ def recommendation_measures(
     ----------
     model : estimator
         Cloned, and not changed.
-    data : Reference
-        Of pairs, ratings, their times or None, and features of users and items, for models that take them.
-    splits : Reference
-        Of the rows of all splits.
-    k : int
-        Which of them.
+    X, y, times, features
+        Pairs, ratings, their times or None, and features of users and items, for models that take them.
+    parts : tuple
+        Rows for training, fold-in (or None) and test.
     at, likes
         As in `evaluate_recommendations`.
     interactions : bool, default=False
@@ -249,11 +248,9 @@ def recommendation_measures(
     dict
         Also, as ``of_users``, the values of each user, by the name of the measure, and the users themselves.
     """
-    X, y, times, features = data.value()
     y = np.asarray(y, dtype=np.float64)
     counts, y = (y, np.ones(len(y))) if interactions else (None, y)
     asked = Asked(X, y, times, tuple(at), likes, False, "skip", {}, counts, features)
-    parts = splits.value()[k]
     row = _measure(model, asked, asked.split(parts))
     means = {name: user_mean(values).mean for name, values in row.of_users.items()}
     one_by_one = of_users_as_lists(row.users, asked.users.ids, row.of_users)

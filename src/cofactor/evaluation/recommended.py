@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
-from cofactor.evaluation.run.cells import Result
 from cofactor.evaluation.stats.rank_tests import holm
 from cofactor.evaluation.stats.scores import Scores
+from cofactor.evaluation.store import Result
 from cofactor.metrics.directions import greater_is_better
 from cofactor.metrics.probabilities import CalibrationBins
 from cofactor.metrics.ranking import divided

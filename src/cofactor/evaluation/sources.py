@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,16 +13,13 @@ from sklearn.utils import check_consistent_length
 from cofactor.datasets import LabelDataset, RatingDataset, load_labels, load_ratings
 from cofactor.datasets.registry import KNOWN
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
-from cofactor.evaluation.run.keys import checksum
-from cofactor.evaluation.run.references import Reference
+from cofactor.evaluation.keys import checksum
 from cofactor.model.named_splits import Task
 from cofactor.model.times import seconds_of, timed_pairs
 from cofactor.ratings.features import FeatureTable
 from cofactor.text import did_you_mean
 
 __all__ = ["Source", "sources_of", "task_of"]
-
-_READERS = ("cofactor.datasets.load",)
 
 
 @dataclass(frozen=True)
@@ -39,8 +36,6 @@ class Source:
     times: Any = None  #: of ratings, in seconds since 1970
     features: Mapping[str, FeatureTable] = field(default_factory=dict)  #: of users and items, for models that take them
     interactions: bool = False  #: whether y are counts of interactions, and there are no ratings
-    known_as: str | None = None  #: name by which any process can load it
-    readers: tuple[str, ...] = ()  #: modules which read it
 
     @cached_property
     def checksum(self) -> str:
@@ -49,24 +44,6 @@ class Source:
         known += tuple([name, str(table.checksum)] for name, table in sorted(self.features.items()))
         # Features may be chosen by the names of their columns.
         return checksum(self.X, self.y, *known, *(_columns(self.X) if self.task == "labels" else ()))
-
-    @cached_property
-    def reference(self) -> Reference[tuple[Any, Any, Any, Any]]:
-        """What cells hold of it: X, y, times and features, to be loaded once in each process."""
-        load = None if self.known_as is None else partial(_load_again, self.known_as, self.checksum)
-        return Reference(f"data set {self.name!r}", self.checksum, (self.X, self.y, self.times, self.features), load)
-
-
-def _load_again(name: str, checksum: str) -> tuple[Any, Any, Any, Any]:
-    """Return X, y, times and features of a known data set, in another process, perhaps on another machine."""
-    source = _source(name, name)
-    if source.checksum != checksum:
-        raise InvalidInputError(
-            f"data set {name!r} is not the same on all machines: its checksum here is {source.checksum[:16]}, and "
-            f"{checksum[:16]} where the run began",
-            advice="give all machines the same files",
-        )
-    return source.X, source.y, source.times, source.features
 
 
 def _columns(X: Any) -> list[list[str]]:
@@ -102,17 +79,16 @@ def _name_of(one: Any) -> str:
 
 
 def _source(name: str, given: Any) -> Source:
-    own: dict[str, Any]
-    known_as = given if isinstance(given, str) else None
     given = _loaded(given) if isinstance(given, str) else given
     if isinstance(given, RatingDataset):
         times = None if given.timestamps is None else seconds_of(given.timestamps)
         features = {argument: FeatureTable.read(table, argument) for argument, table in given.features.items()}
-        own = {"scale": given.scale, "times": times, "features": features, "known_as": known_as, "readers": _READERS}
-        source = Source(name, given.X, given.y, "ratings", interactions=given.holds_interactions, **own)
+        interactions = given.holds_interactions
+        source = Source(
+            name, given.X, given.y, "ratings", given.scale, times=times, features=features, interactions=interactions
+        )
     elif isinstance(given, LabelDataset):
-        own = {"train_rows": given.train_rows, "groups": given.ids, "known_as": known_as, "readers": _READERS}
-        source = Source(name, given.X, given.targets, "labels", **own)
+        source = Source(name, given.X, given.targets, "labels", train_rows=given.train_rows, groups=given.ids)
     else:
         source = _source_of_pair(name, given)
     if not np.shape(source.X)[0]:
