@@ -8,7 +8,6 @@ from __future__ import annotations
 NAMES: dict[str, str] = {
     "Path": "__import__('pathlib').Path",
     "plots": "__import__('cofactor.plots').plots",
-    "stats": "__import__('cofactor.evaluation.stats', fromlist='stats')",
     "Dummy": "__import__('sklearn.dummy', fromlist='dummy').DummyRegressor",
     "changed": "__import__('sklearn.compose', fromlist='x').TransformedTargetRegressor",
     "odd": "__import__('types').SimpleNamespace(of=lambda: 3)",

@@ -204,7 +204,7 @@ ERRORS = (
     ),
     Planted(
         "Holm: the smallest p is multiplied by one too few",
-        "evaluation/stats/rank_tests.py",
+        "evaluation/significance.py",
         "np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))",
         "np.maximum.accumulate(p[order] * np.arange(len(p) - 1, -1, -1))",
         "tests/evaluation/test_statistics.py -k holm",

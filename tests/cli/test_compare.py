@@ -323,7 +323,7 @@ def test_a_damaged_result_is_computed_again(run, csv: Path, tmp_path: Path) -> N
         (["FILE", "--jobs", 0, "--alpha", 5], "--jobs 0: expected a whole number other than 0"),
         (["FILE", "TWIN", "--alpha", 5], "two data sets are called ratings.csv: rename a file, or name them in a TOML"),
         (["FILE", "--out", "FILE"], "is a file, expected a folder for the report"),
-        (["FILE", "--store", "FILE"], "is no store of results (not an SQLite database): give another name"),
+        (["FILE", "--store", "FILE"], "is a file: a store is a folder now; give another name"),
         (["FILE", "--store", "nowhere/s"], "nowhere/s: cannot be made or found: its folder must exist"),
         (["TOML", "-m", "als"], "--model: a TOML file declares all that is compared: put it there"),
         (["TOML", "FILE"], "a TOML file declares all that is compared: put it there"),

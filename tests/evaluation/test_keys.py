@@ -38,8 +38,8 @@ from tests.children import answer_of
 import cofactor
 from cofactor.datasets import LabelDataset, make_labels
 from cofactor.evaluation import Cell, cell, compare, keys
+from cofactor.evaluation.comparison import sources_of
 from cofactor.evaluation.keys import IndescribableError, UnsourcedError, code_digest, described
-from cofactor.evaluation.sources import sources_of
 from cofactor.labels import PLST
 from cofactor.ratings import ALS
 
@@ -355,7 +355,7 @@ def test_a_changed_estimator_is_computed_again(package: Path, tmp_path: Path, mo
 
 
 def digest(*modules: str) -> str:
-    keys._state.cache_clear()
+    keys._digest.cache_clear()
     return code_digest(modules)
 
 
@@ -396,7 +396,7 @@ def test_code_of_the_user_counts_by_its_sources(tmp_path: Path, monkeypatch: pyt
     mine = importlib.import_module("ours.mine" if within else "mine")
 
     def found() -> list[str]:
-        keys._state.cache_clear()
+        keys._digest.cache_clear()
         cells = [cell(mine.measured, method="m", version=version) for version in ("", "1")]
         return [*(one.key for one in cells), code_digest(described(mine.Model()).modules)]
 

@@ -34,8 +34,7 @@ class Board:
     def __init__(self, declared: Declared, *, quiet: bool = False) -> None:
         from rich.live import Live
 
-        from cofactor.evaluation.checks import shown_metrics
-        from cofactor.evaluation.sources import sources_of, task_of
+        from cofactor.evaluation.comparison import shown_metrics, sources_of, task_of
         from cofactor.metrics import greater_is_better
 
         self.metric = shown_metrics(task_of(sources_of(declared.data)), declared.metrics)[0]

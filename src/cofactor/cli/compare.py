@@ -164,7 +164,7 @@ def compare(
 def _seeds(text: str) -> list[int]:
     if not re.fullmatch(r"\d+([, ]+\d+)*", text.strip()):
         raise InvalidInputError(f"--seeds {text}: expected whole numbers with commas between, such as 0,1,2")
-    from cofactor.evaluation.checks import checked_seeds
+    from cofactor.evaluation.comparison import checked_seeds
 
     seeds = [int(part) for part in re.split(r"[, ]+", text.strip())]
     twice = next((seed for k, seed in enumerate(seeds) if seed in seeds[:k]), None)

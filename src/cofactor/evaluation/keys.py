@@ -23,17 +23,6 @@ from scipy import sparse
 
 from cofactor.errors import InvalidTypeError
 
-__all__ = [
-    "Described",
-    "IndescribableError",
-    "UnsourcedError",
-    "checksum",
-    "code_digest",
-    "described",
-    "function_name",
-    "plain_value",
-]
-
 #: Parameters that change what one sees of a fit, or how long it takes, but not its result.
 _SILENT = frozenset({"verbose", "n_jobs"})
 
@@ -269,11 +258,15 @@ def code_digest(modules: Iterable[str] = (), version: str = "") -> str:
     True
     """
     tops = {"cofactor", *(name.partition(".")[0] for name in modules)} - sys.stdlib_module_names
+    return _digest(frozenset(tops), version)
+
+
+@cache
+def _digest(tops: frozenset[str], version: str) -> str:
     states = [version, *map(importlib.metadata.version, _ALWAYS), *(_state(top, bool(version)) for top in sorted(tops))]
     return hashlib.sha256("\n".join(states).encode()).hexdigest()
 
 
-@cache
 def _state(top: str, versioned: bool) -> str:
     """Return what changes with the code of a package, or a module outside of packages."""
     module = sys.modules.get(top)

@@ -30,8 +30,6 @@ from cofactor.model.selection.judges import AUTO
 from cofactor.model.splits import Parts
 from cofactor.typing import LABEL_DTYPE, Features, Labels, RandomState
 
-__all__ = ["decodings", "evaluate_labels", "fold_means", "threshold_of", "unknown_labels"]
-
 
 def evaluate_labels(
     model: Any,

@@ -27,8 +27,6 @@ from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.interactions import as_numbers, split_xy
 from cofactor.typing import Pairs, RandomState, SideFeatures
 
-__all__ = ["FoldInScorer", "evaluate"]
-
 
 def evaluate(
     model: Any,

@@ -36,8 +36,6 @@ from cofactor.model.parallel import in_workers
 from cofactor.text import counted
 from cofactor.version import __version__
 
-__all__ = ["Cell", "Interrupted", "RunProgress", "cell", "run_cells"]
-
 _FRAMES = 3  #: last places of a traceback that are kept
 _SETTLE = 0.05  #: seconds for joblib's threads to pass on what they hold; they fail if ended in the middle of it
 

@@ -22,8 +22,6 @@ from cofactor.errors import InputWarning
 from cofactor.files import PathLike, is_full, replacing
 from cofactor.text import counted
 
-__all__ = ["Measures", "Result", "ResultStore", "StoreError", "tidy"]
-
 Measures = Mapping[str, Any]
 """What a cell measures, by name: numbers, strings, lists of them."""
 

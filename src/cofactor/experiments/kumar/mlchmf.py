@@ -10,7 +10,7 @@ import numpy as np
 
 from cofactor import published
 from cofactor.evaluation.running import Cell
-from cofactor.evaluation.stats.scores import Scores
+from cofactor.evaluation.significance import Scores
 from cofactor.evaluation.store import Result
 from cofactor.experiments.base.beside import Reason, beside, samples
 from cofactor.experiments.base.cells import label_cell

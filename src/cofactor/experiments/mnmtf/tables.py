@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cofactor import published
 from cofactor.evaluation.running import Cell
-from cofactor.evaluation.stats.scores import Scores
+from cofactor.evaluation.significance import Scores
 from cofactor.evaluation.store import Result
 from cofactor.experiments.base.beside import Reason, beside, samples
 from cofactor.experiments.base.cells import label_cell
