@@ -53,6 +53,7 @@ NAMES: dict[str, str] = {
             "unwritable",
             "writable",
             "old_store",
+            "unsourced",
             "touched",
             "Broken",
             "logged",
@@ -514,7 +515,10 @@ CASES: list[tuple[str, str | list[str]]] = [
     ("store(old_store('old.sqlite'))", "store('new')"),
     ("store(stored('newer', newer=True))", "store('new')"),
     ("store('.')", "store('new')"),
-    ("store('nowhere/results')", "Path('nowhere').mkdir(); store('nowhere/results')"),
+    (
+        "evaluation.cell(unsourced, method='mine')",
+        ["evaluation.cell(same, method='mine')", "evaluation.cell(unsourced, method='mine', version='1')"],
+    ),
     ("unwritable(store)", ["writable(store)", "store('new')"]),
     # HTTP.
     ("ask('GET /v1/model', concurrent=0)", "GET /v1/model"),

@@ -218,16 +218,16 @@ ERRORS = (
     ),
     Planted(
         "stale key: the seed of a cell is not in it",
-        "evaluation/run/cells.py",
+        "evaluation/running.py",
         "facts = [self.measure, self.method, self.data, self.checksum, self.split, self.seed, self.parameters]",
         "facts = [self.measure, self.method, self.data, self.checksum, self.split, self.parameters]",
         "tests/evaluation/test_keys.py tests/evaluation/test_store.py -k 'key or seed'",
     ),
     Planted(
         "stale key: changed sources keep it",
-        "evaluation/run/code.py",
-        'sources = [f"{name} {_source(name).digest}" for name in sorted(followed)]',
-        "sources = [name for name in sorted(followed)]",
+        "evaluation/keys.py",
+        "total.update(hashlib.sha256(file.read_bytes()).digest())",
+        "total.update(file.name.encode())",
         "tests/evaluation/test_keys.py",
     ),
     Planted(
