@@ -194,7 +194,7 @@ def test_official_and_other_splits() -> None:
 def test_processes_change_nothing(tmp_path: Path) -> None:
     methods = {"ALS": ALS(3, 5.0), **MEANS}
     one = compare(methods, [STARS], seeds=(0, 1))
-    two = compare(methods, [STARS], seeds=(0, 1), n_jobs=2, store=tmp_path / "resultresults")
+    two = compare(methods, [STARS], seeds=(0, 1), n_jobs=2, store=tmp_path / "results")
     assert [r.key for r in one.results] == [r.key for r in two.results]
     for name in methods:
         assert measures(one, name) == measures(two, name)

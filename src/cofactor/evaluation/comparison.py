@@ -798,7 +798,7 @@ def _cells(
     for name, estimator in estimators.items():
         with _named(f"method {name!r}"):
             found = described(estimator, strict=stored)
-            code = code_digest(found.modules | of_splits.modules, version) if stored else ""
+            code = _code(found.modules | of_splits.modules, version, stored)
         facts = {"estimator": found.value, **told, **({} if of_splits.value is None else {"splits": of_splits.value})}
         models[name] = seeded(estimator, seed, data.scale), facts, code
     for split, rows in zip(names, parts, strict=True):
@@ -814,6 +814,16 @@ def _cells(
                 measure=function_name(work),
                 code=code,
             )
+
+
+def _code(modules: Iterable[str], version: str, stored: bool) -> str:
+    """Return the digest of the code which takes part; empty if nothing is stored, and there is no source."""
+    try:
+        return code_digest(modules, version)
+    except UnsourcedError:
+        if stored:
+            raise
+        return ""
 
 
 @contextmanager
