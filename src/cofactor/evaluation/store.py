@@ -123,7 +123,7 @@ class ResultStore:
         if self.path.is_file():
             with self.path.open("rb") as file:
                 old = file.read(16) == b"SQLite format 3\0"
-            what = "a store of an earlier version of cofactor, whose results are computed again" if old else "a file"
+            what = "a store of an earlier version of cofactor, which this one does not read" if old else "a file"
             raise StoreError(f"{self.path}: is {what}: a store is a folder now; give another name")
         try:
             self.path.mkdir(exist_ok=True)
