@@ -10,9 +10,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from cofactor.datasets import LabelDataset, load_labels, read_pairs, read_ratings
-from cofactor.datasets.formats import FORMATS, Format
+from cofactor.datasets.formats import FORMATS, Format, sniff
 from cofactor.datasets.readers.svmlight import LibsvmSource
-from cofactor.datasets.sniff import sniff
 from cofactor.errors import InvalidInputError
 
 

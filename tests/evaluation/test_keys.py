@@ -399,7 +399,7 @@ SHOWING = "evaluation/tables.py evaluation/comparison.py evaluation/stats/rank_t
         ("metrics/ratings.py", [True, False]),
         ("metrics/labels.py", [False, True]),
         ("model/splits.py", [True, True]),
-        ("datasets/readers/movielens.py", [True, True]),
+        ("datasets/load.py", [True, True]),
         ("problems/least_squares.py", [True, False]),
         (f"plots/comparison.py cli/compare.py reports/comparison.py {SHOWING}", [False, False]),
     ],

@@ -14,11 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from cofactor.datasets.formats import FORMATS, format_of
-from cofactor.datasets.readers.chunked import Chunk, ChunkOptions, ChunkSource, joined
 from cofactor.datasets.readers.matrices import generic_names
-from cofactor.datasets.readers.parquet_labels import ParquetWriter
-from cofactor.datasets.readers.svm_layout import Base
-from cofactor.datasets.readers.svmlight import LibsvmWriter, check_pair, may_be_libsvm
+from cofactor.datasets.readers.parquet import ParquetWriter
+from cofactor.datasets.readers.svmlight import (
+    Base,
+    Chunk,
+    ChunkOptions,
+    ChunkSource,
+    LibsvmWriter,
+    check_pair,
+    joined,
+    may_be_libsvm,
+)
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError, Place
 from cofactor.files import START, PathLike, display_name, opened, replacing
 

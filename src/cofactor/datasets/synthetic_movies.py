@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from cofactor.checks import check_number, make_generator
 from cofactor.datasets.movie_words import GENRE_SHARES, GENRES, director_names, titles
-from cofactor.datasets.readers.side_features import SideTable
-from cofactor.datasets.synthetic_interactions import shared_out
+from cofactor.datasets.readers.features import SideTable
+from cofactor.datasets.synthetic import shared_out
 from cofactor.datasets.types import RatingDataset
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.typing import RandomState

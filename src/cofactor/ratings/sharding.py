@@ -28,10 +28,8 @@ from pyarrow import compute
 
 from cofactor.coding import Coding
 from cofactor.columns import Column
-from cofactor.datasets.readers.pieces import Mark
-from cofactor.datasets.readers.rating_batches import BatchOptions, RatingBatch, rating_batches
-from cofactor.datasets.readers.ratings import Scale
-from cofactor.datasets.table import is_text, numpy_of
+from cofactor.datasets.readers.ratings import BatchOptions, RatingBatch, Scale, rating_batches
+from cofactor.datasets.table import Mark, is_text, numpy_of
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, alone, is_full, naming_file, replacing
 from cofactor.limits import MAX_LEVELS
@@ -57,7 +55,7 @@ __all__ = [
 ]
 
 
-_INTEGER = "^(-?[1-9][0-9]{0,18}|0)$"  # as `cofactor.datasets.cells` reads integers
+_INTEGER = "^(-?[1-9][0-9]{0,18}|0)$"  # as `cofactor.datasets.table` reads integers
 
 
 class IdEncoder:

@@ -10,8 +10,7 @@ from typing import Any
 
 from cofactor import datasets
 from cofactor.datasets import LabelDataset
-from cofactor.datasets.formats import FORMATS
-from cofactor.datasets.sniff import Found, sniff
+from cofactor.datasets.formats import FORMATS, Found, sniff
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import display_name
 from cofactor.recipe import keep_features

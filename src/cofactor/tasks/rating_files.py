@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from cofactor import datasets
 from cofactor.columns import ALIASES, ColumnsError, beside_items, plain
 from cofactor.datasets import InteractionDataset, RatingDataset
-from cofactor.datasets.readers.interactions import read_ratings_or_interactions
-from cofactor.datasets.sniff import Found, sniff
+from cofactor.datasets.formats import Found, sniff
+from cofactor.datasets.readers.ratings import read_ratings_or_interactions
 from cofactor.errors import Argument, InvalidInputError, Place, Text
 from cofactor.files import display_name, read_bytes, to_utf8
 from cofactor.limits import MAX_LEVELS

@@ -1,22 +1,33 @@
-"""Multi-label ARFF files: Mulan (labels named by an XML file) and MEKA (``-C n`` in the relation), dense and sparse.
+"""Multi-label ARFF files of Mulan and MEKA: rows read by Arrow (speed) or liac-arff, the header here (safety).
 
-Plain rows are read by Arrow, all others by liac-arff.
+Plain rows (dense ones of numbers and of nominal values without quotation marks, and sparse ones of numbers) are read by
+Arrow, which makes no Python object for a cell and is several times as fast; all others by liac-arff. Both give the same
+columns. Neither says what is wrong in which line: that is found out afterwards.
+
+We read the header ourselves, since liac-arff 2.5 leaves backslashes in quoted names, strips quotation marks that belong
+to them, refuses tabs, and needs time exponential in the number of values for a nominal list which is cut short (2.7 s
+for 24 values, hours for 40).
 """
 
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+import importlib
+import re
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from types import ModuleType
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from xml.etree import ElementTree
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from cofactor.datasets.readers.arff_header import Attribute, Header, read_header
-from cofactor.datasets.readers.arff_rows import Rows, read_rows
 from cofactor.datasets.readers.label_columns import (
     LabelColumns,
     check_missing_cells,
@@ -27,15 +38,646 @@ from cofactor.datasets.readers.label_columns import (
     positions_of,
 )
 from cofactor.datasets.readers.matrices import Form, from_entries, in_form, indicator
-from cofactor.datasets.readers.xml import read_label_names
+from cofactor.datasets.table import Words, numpy_of
 from cofactor.datasets.types import LabelDataset
-from cofactor.errors import Argument, InvalidInputError, Place
+from cofactor.errors import Argument, InvalidInputError, MissingPackageError, Place
 from cofactor.files import PathLike, data_name, display_name, read_bytes, to_utf8
 from cofactor.limits import CELLS
-from cofactor.recipe import Recipe
-from cofactor.text import counted
+from cofactor.recipe import Recipe, truth_of
+from cofactor.text import counted, first_repeated
 
-__all__ = ["LabelAttributes", "looks_like_arff", "read_arff"]
+
+def read_label_names(path: PathLike) -> tuple[str, ...]:
+    """Read the names of the labels from a Mulan XML file.
+
+    A hierarchy (labels inside labels) is flattened in the order of the file, inner labels after the outer one.
+
+    Parameters
+    ----------
+    path : str or path-like
+        File with a root element ``labels`` and elements ``<label name="...">``, plain or gzip-compressed.
+
+    Returns
+    -------
+    tuple of str
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError
+        If there is no such file.
+    ValueError
+        If it is no such file, names no label, names one twice, or has a label without a name.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from cofactor.datasets import read_label_names
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "beach.xml")
+    >>> _ = path.write_text('<labels><label name="sea"><label name="surf"/></label><label name="sun"/></labels>')
+    >>> read_label_names(path)
+    ('sea', 'surf', 'sun')
+    >>> folder.cleanup()
+    """
+    name = display_name(path)
+    try:
+        root = ElementTree.fromstring(read_bytes(path))
+    except (ElementTree.ParseError, LookupError, ValueError) as error:  # the latter two of an unknown encoding
+        raise InvalidInputError(f"is not a well-formed XML file ({error})", place=Place(name)) from None
+    if _local(root.tag) != "labels":
+        raise InvalidInputError(
+            f"expected a root element 'labels' as in Mulan, found {_local(root.tag)!r}", place=Place(name)
+        )
+    names: list[str] = []
+    seen: set[str] = set()
+    for element in root.iter():
+        if _local(element.tag) != "label":
+            continue
+        label = element.get("name")
+        if not label:
+            raise InvalidInputError(f"label number {len(names) + 1} has no name", place=Place(name))
+        if label in seen:
+            raise InvalidInputError(f"the label {label!r} is named twice", place=Place(name))
+        seen.add(label)
+        names.append(label)
+    if not names:
+        raise InvalidInputError("names no label", place=Place(name))
+    return tuple(names)
+
+
+def looks_like_mulan(start: bytes) -> bool:
+    """Whether a file which begins like this is a Mulan XML file."""
+    text = start.removeprefix(codecs.BOM_UTF8).lstrip()
+    return text.startswith(b"<") and b"<labels" in text
+
+
+def _local(tag: str) -> str:
+    """Name of an element without its namespace."""
+    return tag.rpartition("}")[2]
+
+
+Kind = Literal["numeric", "string", "nominal"]
+
+# Possessive (``*+``): what was taken is never given back, so that time grows with the length of a line and no faster.
+_QUOTED = r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\""""
+_ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|[^\s{{'\"]\S*?)(?:\s+|(?=\{{))(\S.*)", re.IGNORECASE)
+_VALUE = re.compile(rf"\s*+({_QUOTED}|[^,'\"{{}}]*+)\s*+([,}}])")
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
+_MEKA = re.compile(r"-C\s+([+-]?\d{1,9})")
+_WORD = re.compile(r"@(\w+)")
+
+
+class Attribute(NamedTuple):
+    """One attribute, with its values if it is nominal, and the line which declares it."""
+
+    name: str
+    kind: Kind
+    values: tuple[str, ...]
+    line: int
+
+    @property
+    def truth(self) -> tuple[int, ...] | None:
+        """What each value says, 0 for off and 1 for on; None if the values say something else."""
+        return truth_of(self.values) if self.kind == "nominal" else None
+
+
+@dataclass(frozen=True)
+class Header:
+    """Relation and attributes of the file `name`, whose data begin after line `last_line`."""
+
+    name: str
+    relation: str
+    attributes: tuple[Attribute, ...]
+    last_line: int
+
+    def meka_labels(self) -> int | None:
+        """Number after ``-C`` in the relation: n > 0 for the first n attributes, n < 0 for the last ones.
+
+        Raises
+        ------
+        ValueError
+            If a filter of Weka changed the attributes afterwards, so that labels may be at other places.
+        """
+        found = _MEKA.search(self.relation)
+        if found is None:
+            return None
+        if "filters.unsupervised.attribute" in self.relation[found.end() :]:
+            raise InvalidInputError(
+                f"the relation says {found.group()}, but a filter changed the attributes after that "
+                f"({self.relation[found.end() : found.end() + 70].strip()}...)",
+                argument="labels",
+                advice=("say which are labels with ", Argument("labels")),
+                place=Place(self.name),
+            )
+        return int(found.group(1))
+
+
+def unquote(token: str) -> str:
+    """Name or value which a token stands for: quotation marks removed and escapes resolved."""
+    if token[:1] not in ("'", '"'):
+        return token
+    return _ESCAPE.sub(lambda match: _ESCAPES.get(match.group(1), match.group(1)), token[1:-1])
+
+
+def read_header(lines: Iterator[tuple[int, str]], name: str) -> Header:
+    """Read up to and including ``@data`` from numbered, stripped lines without blank ones and comments."""
+    relation: str | None = None
+    attributes: list[Attribute] = []
+    declared: dict[str, int] = {}
+    number = 0
+    for number, line in lines:
+        word = _WORD.match(line)
+        match word.group(1).lower() if word else "":
+            case "relation":
+                relation = unquote(line[len("@relation") :].strip())
+            case "attribute":
+                attribute = _attribute(line, name, number)
+                if attribute.name in declared:
+                    first = declared[attribute.name]
+                    raise InvalidInputError(
+                        f"the attribute {attribute.name!r} was declared in line {first} already",
+                        place=Place(name, number),
+                    )
+                declared[attribute.name] = number
+                attributes.append(attribute)
+            case "data":
+                if not attributes:
+                    raise InvalidInputError("@data without any @attribute before it", place=Place(name, number))
+                return Header(name, relation or "", tuple(attributes), number)
+            case _:
+                raise InvalidInputError(
+                    f"expected @relation, @attribute or @data, found {line[:40]!r}",
+                    advice="is this an ARFF file?",
+                    place=Place(name, number),
+                )
+    raise InvalidInputError(
+        f"no @data up to the end of the file (line {number})", advice="is it cut short?", place=Place(name)
+    )
+
+
+def _attribute(line: str, file: str, number: int) -> Attribute:
+    found = _ATTRIBUTE.match(line)
+    if found is None:
+        raise InvalidInputError(
+            f"expected '@attribute name type', found {line[:60]!r}",
+            advice="is a quotation mark missing?",
+            place=Place(file, number),
+        )
+    name, kind = unquote(found.group(1)), found.group(2)
+    if kind.startswith("{"):
+        values = _values(kind, Place(file, number, column=f"values of attribute {name!r}"))
+        return Attribute(name, "nominal", values, number)
+    word = kind.split("%")[0].strip().lower()
+    if word in ("numeric", "real", "integer"):
+        return Attribute(name, "numeric", (), number)
+    if word == "string":
+        return Attribute(name, "string", (), number)
+    raise InvalidInputError(
+        f"the attribute {name!r} has type {kind[:40]!r}; expected numeric, real, integer, string or "
+        "{value, ...} (dates and relational attributes cannot be features or labels)",
+        place=Place(file, number),
+    )
+
+
+def _values(text: str, place: Place) -> tuple[str, ...]:
+    """Values of a nominal list, which begins with ``{``."""
+    values: list[str] = []
+    position = 1
+    while True:
+        found = _VALUE.match(text, position)
+        if found is None:
+            raise InvalidInputError(
+                f"no comma or closing brace after {text[max(position - 20, 0) : position + 20]!r}", place=place
+            )
+        value = found.group(1).rstrip()
+        if value or values or found.group(2) == ",":
+            values.append(unquote(value))
+        position = found.end()
+        if found.group(2) == "}":
+            break
+    if not values:
+        raise InvalidInputError(f"there are none; found {text[:40]!r}", place=place)
+    twice = first_repeated(values)
+    if twice is not None:
+        raise InvalidInputError(f"{twice!r} is listed twice", place=place)
+    rest = text[position:].strip()
+    if rest and not rest.startswith("%"):
+        raise InvalidInputError(f"unexpected {rest[:40]!r} after the closing brace", place=place)
+    return tuple(values)
+
+
+_BLOCK = 1 << 22  # bytes; a file with a longer row is left to liac-arff
+_WORDS = pa.dictionary(pa.int32(), pa.string())
+_PLAIN = re.compile(r"[\w.+-]+")  # values which are the same in the header and in rows
+
+
+def dense_columns(rows: Sequence[str], values: Sequence[Sequence[str]]) -> list[NDArray[Any]] | None:
+    """Columns of dense rows.
+
+    Parameters
+    ----------
+    rows : sequence of str
+        Such as ``"1.5,grey,1"``.
+    values : sequence of sequences of str
+        For each attribute its values, empty for numbers.
+
+    Returns
+    -------
+    list of ndarray, or None
+        Numbers, or for an attribute with values the position of each cell among them.
+    """
+    table = _read("\n".join(rows), ",", [_WORDS if known else pa.float64() for known in values])
+    if table is None or table.num_rows != len(rows):
+        return None
+    columns = []
+    for column, known in zip(table.columns, values, strict=True):
+        found = _codes(column, known) if known else numpy_of(column)
+        if found is None:
+            return None
+        columns.append(found)
+    return columns
+
+
+def _codes(column: Any, values: Sequence[str]) -> NDArray[np.int32] | None:
+    """Position of each cell among the values; None if it holds anything but plain values."""
+    words = Words.of(column)
+    position = {value: k for k, value in enumerate(values) if _PLAIN.fullmatch(value)}
+    if not position.keys() >= set(words.values):
+        return None
+    return np.array([position[word] for word in words.values], dtype=np.int32)[words.codes]
+
+
+def sparse_numbers(
+    rows: Sequence[str], n: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]] | None:
+    """Numbers of sparse rows whose attributes increase.
+
+    Parameters
+    ----------
+    rows : sequence of str
+        Such as ``"{0 1.5,2 1}"``.
+    n : int
+        Number of attributes.
+
+    Returns
+    -------
+    tuple of ndarrays, or None
+        Number of entries of each row; attribute and value of each entry.
+    """
+    if not all(row.startswith("{") and row.endswith("}") for row in rows):
+        return None
+    bodies = [row[1:-1].strip() for row in rows]
+    lengths = np.array([body.count(",") + 1 if body else 0 for body in bodies], dtype=np.int64)
+    text = ",".join(filter(None, bodies)).replace(", ", "\n").replace(",", "\n")
+    if "x" in text or "X" in text:  # Arrow would take 0x1F for an integer
+        return None
+    table = _read(text, " ", [pa.int32(), pa.float64()])
+    if table is None or table.num_rows != lengths.sum():
+        return None
+    attributes, values = map(numpy_of, table.columns)
+    starts = (np.cumsum(lengths) - lengths)[lengths > 0]
+    increases = np.diff(attributes, prepend=-1) > 0
+    increases[starts] = True
+    if not increases.all() or attributes.min() < 0 or attributes.max() >= n:
+        return None
+    return lengths, attributes, values
+
+
+def _read(text: str, separator: str, kinds: Sequence[Any]) -> Any:
+    """Table of lines with columns of these types; None if there is anything else in it."""
+    names = [str(k) for k in range(len(kinds))]
+    read = pyarrow.csv.ReadOptions(column_names=names, block_size=_BLOCK, use_threads=False)
+    parse = pyarrow.csv.ParseOptions(delimiter=separator, quote_char=False, ignore_empty_lines=False)
+    convert = pyarrow.csv.ConvertOptions(column_types=dict(zip(names, kinds, strict=True)), null_values=[])
+    try:
+        return pyarrow.csv.read_csv(pa.py_buffer(text.encode()), read, parse, convert)
+    except pa.ArrowInvalid:
+        return None
+
+
+_NOT_TEXT = {"0", "1"}
+
+
+@dataclass
+class Rows:
+    """All rows: numbers of the numeric attributes, and codes for the values of the textual ones.
+
+    What has no value, and need not have one, has some value, and stands in `unknown`.
+
+    In a dense file `numbers` has a row for each row and a column for each numeric attribute. In a sparse file it is
+    one-dimensional, row after row, `lengths` has the number of entries of each row and `columns` their attributes.
+    ``codes[j]`` has for each row the position of the value of attribute j among the declared ones, 0 where a sparse
+    row leaves it out; ``strings[j]`` has the values of a textual attribute. `lines` has the number of the line of
+    each row.
+    """
+
+    header: Header
+    sparse: bool
+    textual: tuple[int, ...]
+    lines: Any = field(default_factory=lambda: array("q"))
+    lengths: Any = field(default_factory=lambda: array("q"))
+    columns: Any = field(default_factory=lambda: array("i"))
+    numbers: Any = field(default_factory=lambda: array("d"))
+    codes: dict[int, Any] = field(default_factory=dict)
+    strings: dict[int, list[str]] = field(default_factory=dict)
+    labels: frozenset[int] = frozenset()
+    optional: frozenset[int] = frozenset()  # attributes which may have no value ('?')
+    unknown: list[tuple[int, int]] = field(default_factory=list)  # rows and attributes where these have none
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.lines)
+
+    def known(self, columns: Sequence[int]) -> NDArray[np.bool_] | None:
+        """Return which labels have a value; None if all have one."""
+        place = {j: k for k, j in enumerate(columns)}
+        gaps = [(i, place[j]) for i, j in self.unknown if j in place]
+        if not gaps:
+            return None
+        known = np.ones((self.n, len(columns)), dtype=bool)
+        known[tuple(np.array(gaps).T)] = False
+        return known
+
+    def take_gaps(self, row: Any) -> None:
+        """Note what has no value ('?') in the row that is read, and need not have one; give it some."""
+        pairs = row.items() if isinstance(row, dict) else enumerate(row)
+        for j in [j for j, value in pairs if value is None and j in self.optional]:
+            values = self.header.attributes[j].values
+            some = values[0] if values else "1"  # in whatever code labels are written
+            row[j] = some if j in self.textual else float(some)
+            self.unknown.append((self.n - 1, j))
+
+
+class _Stream:
+    """The lines which liac-arff reads, after a header written for it; knows which line was the last."""
+
+    def __init__(self, header: Header, numbered: Sequence[tuple[int, str]], textual: set[int]):
+        self.attributes = len(header.attributes)
+        self.textual = textual
+        self.numbered = numbered
+        self.number, self.line = numbered[0]
+
+    def __iter__(self) -> Iterator[str]:
+        yield "@relation r"
+        for j in range(self.attributes):
+            yield f"@attribute a{j} {'string' if j in self.textual else 'numeric'}"
+        yield "@data"
+        for number, line in self.numbered:
+            self.number, self.line = number, line
+            yield line
+
+
+def _is_textual(attribute: Attribute, sparse: bool) -> bool:
+    """Whether values must be read as text; those of {0,1} are read as numbers, which is much faster."""
+    if attribute.kind == "numeric":
+        return False
+    plain = set(attribute.values) <= _NOT_TEXT and attribute.kind == "nominal"
+    return not plain or (sparse and attribute.values[0] != "0")
+
+
+def _library() -> ModuleType:
+    try:
+        return importlib.import_module("arff")
+    except ImportError:
+        raise MissingPackageError("liac-arff", "ARFF files need", "arff") from None
+
+
+def read_rows(
+    header: Header, lines: Iterator[tuple[int, str]], labels: Sequence[int] = (), optional: Iterable[int] = ()
+) -> Rows:
+    """Read all rows; an error of the library becomes one which names the file and the line.
+
+    `labels` are the attributes of labels, `optional` those which may have no value ('?').
+    """
+    library = _library()
+    first = next(lines, None)
+    if first is None:
+        raise InvalidInputError(
+            f"no rows after @data (line {header.last_line})", advice="is the file cut short?", place=Place(header.name)
+        )
+    sparse = first[1].startswith("{")
+    textual = tuple(j for j, attribute in enumerate(header.attributes) if _is_textual(attribute, sparse))
+    rows = Rows(header, sparse, textual, labels=frozenset(labels), optional=frozenset(optional))
+    numbered = [first, *lines]
+    if not _take_plain(rows, numbered):
+        stream = _Stream(header, numbered, set(textual))
+        kind = library.LOD_GEN if sparse else library.DENSE_GEN
+        try:
+            found = library.ArffDecoder().decode(stream, return_type=kind)["data"]
+            (_take_sparse if sparse else _take_dense)(rows, found, stream)
+        except InvalidInputError:
+            raise
+        except (library.ArffException, ValueError, IndexError):  # the latter two from its own parts
+            raise _fault(header, stream.number, stream.line, sparse) from None
+    _check_finite(rows)
+    _check_truths(rows)
+    return rows
+
+
+def _take_plain(rows: Rows, numbered: Sequence[tuple[int, str]]) -> bool:
+    """Take rows which Arrow can read; False if it cannot."""
+    attributes = rows.header.attributes
+    if any(attribute.kind == "string" for attribute in attributes) or (rows.sparse and rows.textual):
+        return False
+    numbers, lines = zip(*numbered, strict=True)
+    if rows.sparse:
+        entries = sparse_numbers(lines, len(attributes))
+        if entries is None:
+            return False
+        rows.lengths, rows.columns, rows.numbers = entries
+    else:
+        textual = set(rows.textual)
+        values = [attribute.values if j in textual else () for j, attribute in enumerate(attributes)]
+        columns = dense_columns(lines, values)
+        if columns is None:
+            return False
+        numeric = [column for j, column in enumerate(columns) if j not in textual]
+        rows.numbers = np.column_stack(numeric) if numeric else np.zeros((len(lines), 0))
+        rows.codes = {j: columns[j] for j in rows.textual}
+    rows.lines = np.array(numbers)
+    return True
+
+
+def _take_dense(rows: Rows, found: Iterator[list], stream: _Stream) -> None:
+    textual = set(rows.textual)
+    numeric = [j for j in range(stream.attributes) if j not in textual]
+    codes = [{value: k for k, value in enumerate(rows.header.attributes[j].values)} for j in rows.textual]
+    taken = [array("i") for _ in rows.textual]
+    for row in found:
+        if stream.line.startswith("{"):
+            raise InvalidInputError("a sparse row among dense ones", place=Place(rows.header.name, stream.number))
+        rows.lines.append(stream.number)
+        if None in row:
+            rows.take_gaps(row)
+        try:
+            rows.numbers.extend(row if not textual else [row[j] for j in numeric])
+        except TypeError:
+            raise _missing(rows, stream.number, row) from None
+        for j, code, column in zip(rows.textual, codes, taken, strict=True):
+            column.append(_code(rows, j, code, row[j], stream.number))
+    rows.numbers = np.frombuffer(rows.numbers, dtype=np.float64).reshape(rows.n, len(numeric))
+    rows.codes = {j: np.array(column) for j, column in zip(rows.textual, taken, strict=True)}
+    rows.strings = {j: list(code) for j, code in zip(rows.textual, codes, strict=True)}
+
+
+def _take_sparse(rows: Rows, found: Iterator[dict], stream: _Stream) -> None:
+    textual = set(rows.textual)
+    codes = {j: {value: k for k, value in enumerate(rows.header.attributes[j].values)} for j in rows.textual}
+    taken: list[tuple[int, int, int]] = []
+    for row in found:
+        rows.lines.append(stream.number)
+        line = stream.line
+        if "'" not in line and '"' not in line and len(row) != line.count(",") + bool(row):
+            raise InvalidInputError("an index occurs twice", place=Place(rows.header.name, stream.number))
+        if None in row.values():
+            rows.take_gaps(row)
+        if not textual.isdisjoint(row):
+            for j in textual.intersection(row):
+                taken.append((rows.n - 1, j, _code(rows, j, codes[j], row.pop(j), stream.number)))
+        rows.lengths.append(len(row))
+        rows.columns.extend(row)
+        try:
+            rows.numbers.extend(row.values())
+        except TypeError:
+            raise _missing(rows, stream.number, row) from None
+    rows.numbers = np.frombuffer(rows.numbers, dtype=np.float64)
+    rows.codes = {j: np.zeros(rows.n, dtype=np.int32) for j in rows.textual}
+    rows.strings = {j: list(code) for j, code in codes.items()}
+    for i, j, code in taken:
+        rows.codes[j][i] = code
+
+
+def _code(rows: Rows, j: int, codes: dict[str, int], value: str | None, line: int) -> int:
+    """Code of a value among the declared ones; strings, which declare none, count from 0."""
+    header, attribute = rows.header, rows.header.attributes[j]
+    if value is None and attribute.kind == "nominal":
+        raise _no_value(rows, line, j)
+    if attribute.kind == "string":
+        return codes.setdefault("" if value is None else value, len(codes))
+    if value not in codes:
+        raise InvalidInputError(
+            f"the attribute {attribute.name!r} has the value {value!r}, expected one of "
+            f"those declared in line {attribute.line}: {', '.join(attribute.values[:6])}"
+            + (", ..." if len(attribute.values) > 6 else ""),
+            place=Place(header.name, line),
+        )
+    return codes[str(value)]
+
+
+def _missing(rows: Rows, line: int, row: list | dict) -> InvalidInputError:
+    pairs = row.items() if isinstance(row, dict) else enumerate(row)
+    j = next(j for j, value in pairs if value is None)
+    return _no_value(rows, line, j)
+
+
+def _no_value(rows: Rows, line: int, j: int) -> InvalidInputError:
+    is_label, name = j in rows.labels, rows.header.attributes[j].name
+    return InvalidInputError(
+        f"the {'label' if is_label else 'attribute'} {name!r} has no value ('?')",
+        advice=(Argument("missing", "ignore"), " learns from the labels that are known")
+        if is_label
+        else "replace missing values before",
+        place=Place(rows.header.name, line),
+    )
+
+
+def _fault(header: Header, line: int, row: str, sparse: bool) -> InvalidInputError:
+    """Return the error for a row which the library refuses."""
+    problem, advice = _fault_in_sparse(header, row) if sparse else _fault_in_dense(header, row)
+    return InvalidInputError(problem, advice=advice, place=Place(header.name, line))
+
+
+def _fault_in_sparse(header: Header, row: str) -> tuple[str, str]:
+    """What is wrong with a sparse row, and advice."""
+    n = len(header.attributes)
+    plain = row.startswith("{") and row.endswith("}") and "'" not in row and '"' not in row
+    for pair in row.strip("{} ").split(",") if plain else ():
+        index, _, value = pair.strip().partition(" ")
+        if not index.isdecimal() or not value.strip() or len(value.split()) > 1:
+            return f"expected 'index value', found {pair.strip()[:40]!r}", ""
+        if len(index) > 18 or int(index) >= n:
+            return f"the index {index[:40]} is too large", f"there are {n} attributes, 0 the first"
+        if not _is_number(value):
+            return f"expected a number for {header.attributes[int(index)].name!r}, found {value[:40]!r}", ""
+    return f"expected a sparse row {{index value, ...}}, found {_ends(row)!r}", "is the line cut short?"
+
+
+def _fault_in_dense(header: Header, row: str) -> tuple[str, str]:
+    """What is wrong with a dense row, and advice."""
+    expected = f"expected {counted(len(header.attributes), 'value')}"
+    if "'" in row or '"' in row:
+        return f"{expected}, found {_ends(row)!r}", "is a quotation mark missing?"
+    cells = [cell.strip() for cell in row.split(",")]
+    if len(cells) != len(header.attributes):
+        return f"{expected}, found {len(cells)}", "is the line cut short?"
+    for cell, attribute in zip(cells, header.attributes, strict=True):
+        if not _is_number(cell) and attribute.kind == "numeric":
+            return f"expected a number for {attribute.name!r}, found {cell[:40]!r}", ""
+        if not _is_number(cell) and set(attribute.values) <= _NOT_TEXT and attribute.kind == "nominal":
+            values = ", ".join(attribute.values)
+            return f"the attribute {attribute.name!r} has the value {cell[:40]!r}, expected one of {values}", ""
+    return f"{expected}, found {_ends(row)!r}", "is a quotation mark missing?"
+
+
+def _ends(row: str) -> str:
+    """A row; the middle of a long one is left out."""
+    return row if len(row) <= 60 else f"{row[:30]} ... {row[-25:]}"
+
+
+def _is_number(cell: str) -> bool:
+    """Whether the library takes a cell for a number, or for a missing one."""
+    try:
+        float(cell)
+    except ValueError:
+        return cell.strip() == "?"
+    return True
+
+
+def _check_finite(rows: Rows) -> None:
+    """Refuse NaN and infinities, which the library takes for numbers."""
+    bad = np.argwhere(~np.isfinite(rows.numbers))
+    if len(bad):
+        raise InvalidInputError(
+            f"the value {rows.numbers[tuple(bad[0])]} of "
+            f"{rows.header.attributes[_attribute_of(rows, bad[0])].name!r} is no finite number",
+            place=Place(rows.header.name, int(rows.lines[_row_of(rows, bad[0])])),
+        )
+
+
+def _row_of(rows: Rows, place: NDArray[np.intp]) -> int:
+    """Row of a number, by its place in `Rows.numbers`."""
+    return int(np.searchsorted(np.cumsum(rows.lengths), place[0], side="right")) if rows.sparse else int(place[0])
+
+
+def _attribute_of(rows: Rows, place: NDArray[np.intp]) -> int:
+    """Attribute of a number, by its place in `Rows.numbers`."""
+    if rows.sparse:
+        return int(rows.columns[place[0]])
+    return int(np.setdiff1d(np.arange(len(rows.header.attributes)), rows.textual)[place[1]])
+
+
+def _check_truths(rows: Rows) -> None:
+    """Refuse numbers which are not among the values of a nominal attribute {0,1}."""
+    attributes = rows.header.attributes
+    numeric = np.array([a.kind == "numeric" for a in attributes])
+    plain = np.setdiff1d(np.arange(len(attributes)), rows.textual)
+    if numeric.all():
+        return
+    columns = np.frombuffer(rows.columns, dtype=np.int32) if rows.sparse else plain
+    values = rows.numbers
+    allowed = np.array([[not a.values or text in a.values for text in ("0", "1")] for a in attributes])
+    right = numeric[columns] | ((values == 0) & allowed[columns, 0]) | ((values == 1) & allowed[columns, 1])
+    wrong = np.argwhere(~right)
+    if len(wrong):
+        attribute = attributes[_attribute_of(rows, wrong[0])]
+        raise InvalidInputError(
+            f"the attribute {attribute.name!r} has the value {values[tuple(wrong[0])]:g}, expected one of "
+            f"{', '.join(attribute.values)}",
+            place=Place(rows.header.name, int(rows.lines[_row_of(rows, wrong[0])])),
+        )
+
 
 #: Which attributes are labels, as `read_arff` takes it.
 LabelAttributes: TypeAlias = str | int | PathLike | Sequence[str] | None
