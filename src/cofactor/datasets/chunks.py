@@ -129,7 +129,7 @@ class LabelChunks:
         self.n_rows = source.n_rows
 
     def __iter__(self) -> Iterator[Chunk]:
-        return _rechunked(self._source.pieces(self.chunk_rows), self.chunk_rows)
+        return _rechunked(self._source.read(self.chunk_rows), self.chunk_rows)
 
 
 def _reader(path: PathLike, options: ChunkOptions) -> Callable[[PathLike, ChunkOptions], ChunkSource]:

@@ -14,7 +14,7 @@ from cofactor.datasets import registry
 from cofactor.datasets.readers import arff, matlab, parquet, svmlight, text
 from cofactor.datasets.readers.svmlight import ChunkOptions, ChunkSource
 from cofactor.datasets.readers.text import separator_of
-from cofactor.datasets.registry.entries import KnownDataset
+from cofactor.datasets.registry import KnownDataset
 from cofactor.datasets.table import Choose, Mark, Piece, Table, TableOptions
 from cofactor.datasets.types import Holds, LabelDataset
 from cofactor.files import GZIP_MAGIC, SHARDS, START, PathLike, display_name, end_of, read_bytes, start_of, unpacked
@@ -95,7 +95,7 @@ FORMATS: list[Format] = [
         svmlight.looks_like_libsvm,
         holds=svmlight.holds,
         labels=svmlight.read_libsvm,
-        chunks=svmlight.LibsvmSource,
+        chunks=svmlight.open_chunks,
         options=("zero_based", "n_features", "n_labels"),
     ),
     Format("table", _is_any, table=text.read_text, pieces=text.pieces, options=_TABLE),

@@ -27,7 +27,7 @@ from cofactor.datasets.readers.matlab import read_mat
 from cofactor.datasets.readers.matrices import Form, in_form, indicator, stacked
 from cofactor.datasets.readers.ratings import read_ratings
 from cofactor.datasets.readers.text import QUOTES, read_text
-from cofactor.datasets.registry.known_labels import KnownLabels
+from cofactor.datasets.registry import KnownDataset
 from cofactor.datasets.table import Table, TableOptions, is_frame, numbers_of
 from cofactor.datasets.types import LabelDataset, RatingDataset
 from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
@@ -543,7 +543,7 @@ def load_labels(
     entry = registry.KNOWN.get(os.fspath(name_or_path))
     if entry is None and not os.path.exists(name_or_path) and os.fspath(name_or_path) != "-":
         raise _unknown(name_or_path)
-    if entry is not None and not isinstance(entry, KnownLabels):
+    if entry is not None and entry.task != "labels":
         raise InvalidInputError(
             f"data set {entry.name!r} holds ratings, not labels", advice=f"load it with load_ratings({entry.name!r})"
         )
@@ -577,7 +577,7 @@ def _unknown(name: PathLike) -> Exception:
 # -------------------------------------------------------------------------------------------- known sets
 
 
-def _known(entry: KnownLabels, aligned: Aligned, sparse: Form, data_home: PathLike | None) -> LabelDataset:
+def _known(entry: KnownDataset, aligned: Aligned, sparse: Form, data_home: PathLike | None) -> LabelDataset:
     folder = registry.locate(entry.name, data_home)
     roles = {known.role for known in entry.files}
     main = registry.find_file(entry.name, "data", folder)

@@ -504,19 +504,17 @@ def _floored(cells: list[str]) -> dict[str, int]:
     return {cell: floor(value) for cell, value in numbers.items() if abs(value) < _INT64.max} | _integers(cells)
 
 
-def finite_cells(table: Table, position: int) -> Cells:
-    """Return the cells of a feature: finite numbers, or text without empty cells; anything else is an error."""
-    found = table.cells(position)
-    if isinstance(found, Words):
-        gap = found.first_row(lambda cell: not cell)
-        if gap is not None:
-            raise InvalidInputError("no value", place=table.place(gap, position))
-        return found
-    bad = np.flatnonzero(~np.isfinite(found))
-    if len(bad):
-        row = int(bad[0])
-        raise InvalidInputError(f"expected a finite number, found {found[row]}", place=table.place(row, position))
-    return found
+def finite_numbers(table: Table, position: int) -> NDArray[np.float64]:
+    """Return the finite numbers of a column of them."""
+    return _without(~np.isfinite(found := numbers_of(table, position)), found, table, position)
+
+
+def _without(odd: NDArray[np.bool_], numbers: NDArray[np.float64], table: Table, position: int) -> NDArray[np.float64]:
+    """Return numbers of which none is odd."""
+    if odd.any():
+        row = int(np.argmax(odd))
+        raise InvalidInputError(f"expected a finite number, found {numbers[row]}", place=table.place(row, position))
+    return numbers
 
 
 def feature_cells(table: Table, position: int) -> Cells:
@@ -531,11 +529,7 @@ def feature_cells(table: Table, position: int) -> Cells:
         if numbers is None:
             return found
         found = numbers
-    infinite = np.flatnonzero(np.isinf(found))
-    if len(infinite):
-        row = int(infinite[0])
-        raise InvalidInputError(f"expected a finite number, found {found[row]}", place=table.place(row, position))
-    return found
+    return _without(np.isinf(found), found, table, position)
 
 
 def _numbers_with_gaps(found: Words) -> NDArray[np.float64] | None:

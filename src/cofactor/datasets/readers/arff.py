@@ -15,8 +15,8 @@ import codecs
 import importlib
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
@@ -39,7 +39,7 @@ from cofactor.datasets.readers.label_columns import (
 )
 from cofactor.datasets.readers.matrices import Form, from_entries, in_form, indicator
 from cofactor.datasets.table import Words, numpy_of
-from cofactor.datasets.types import LabelDataset
+from cofactor.datasets.types import LabelDataset, is_sparse
 from cofactor.errors import Argument, InvalidInputError, MissingPackageError, Place
 from cofactor.files import PathLike, data_name, display_name, read_bytes, to_utf8
 from cofactor.limits import CELLS
@@ -359,36 +359,30 @@ def _read(text: str, separator: str, kinds: Sequence[Any]) -> Any:
 _NOT_TEXT = {"0", "1"}
 
 
-@dataclass
+@dataclass(frozen=True)
 class Rows:
-    """All rows: numbers of the numeric attributes, and codes for the values of the textual ones.
+    """All rows, each with a cell for each attribute, in a CSR array if the file is sparse.
 
-    What has no value, and need not have one, has some value, and stands in `unknown`.
-
-    In a dense file `numbers` has a row for each row and a column for each numeric attribute. In a sparse file it is
-    one-dimensional, row after row, `lengths` has the number of entries of each row and `columns` their attributes.
-    ``codes[j]`` has for each row the position of the value of attribute j among the declared ones, 0 where a sparse
-    row leaves it out; ``strings[j]`` has the values of a textual attribute. `lines` has the number of the line of
-    each row.
+    Cells of the attributes in `texts` are positions in these texts, others are numbers. What has no value, and need not
+    have one, has some value, and stands in `unknown`. `lines` has the number of the line of each row.
     """
 
     header: Header
-    sparse: bool
-    textual: tuple[int, ...]
-    lines: Any = field(default_factory=lambda: array("q"))
-    lengths: Any = field(default_factory=lambda: array("q"))
-    columns: Any = field(default_factory=lambda: array("i"))
-    numbers: Any = field(default_factory=lambda: array("d"))
-    codes: dict[int, Any] = field(default_factory=dict)
-    strings: dict[int, list[str]] = field(default_factory=dict)
-    labels: frozenset[int] = frozenset()
-    optional: frozenset[int] = frozenset()  # attributes which may have no value ('?')
-    unknown: list[tuple[int, int]] = field(default_factory=list)  # rows and attributes where these have none
+    cells: Any
+    lines: NDArray[np.int64]
+    texts: Mapping[int, Sequence[str]]
+    unknown: Sequence[tuple[int, int]] = ()  # rows and attributes where these have no value
 
     @property
     def n(self) -> int:
         """Number of rows."""
         return len(self.lines)
+
+    def column(self, j: int) -> NDArray[Any]:
+        """Return the cells of an attribute: numbers, or positions in its texts."""
+        cells = self.cells[:, [j]]
+        column = np.asarray(cells.toarray() if is_sparse(cells) else cells).ravel()
+        return column.astype(np.intp) if j in self.texts else column
 
     def known(self, columns: Sequence[int]) -> NDArray[np.bool_] | None:
         """Return which labels have a value; None if all have one."""
@@ -400,14 +394,13 @@ class Rows:
         known[tuple(np.array(gaps).T)] = False
         return known
 
-    def take_gaps(self, row: Any) -> None:
-        """Note what has no value ('?') in the row that is read, and need not have one; give it some."""
-        pairs = row.items() if isinstance(row, dict) else enumerate(row)
-        for j in [j for j, value in pairs if value is None and j in self.optional]:
-            values = self.header.attributes[j].values
-            some = values[0] if values else "1"  # in whatever code labels are written
-            row[j] = some if j in self.textual else float(some)
-            self.unknown.append((self.n - 1, j))
+    def place(self, k: int) -> tuple[Attribute, Place]:
+        """Return the attribute and the place of a stored cell."""
+        if is_sparse(self.cells):
+            row, j = int(np.searchsorted(self.cells.indptr, k, side="right")) - 1, int(self.cells.indices[k])
+        else:
+            row, j = divmod(k, self.cells.shape[1])
+        return self.header.attributes[j], Place(self.header.name, int(self.lines[row]))
 
 
 class _Stream:
@@ -452,134 +445,120 @@ def read_rows(
     `labels` are the attributes of labels, `optional` those which may have no value ('?').
     """
     library = _library()
-    first = next(lines, None)
-    if first is None:
+    numbered = list(lines)
+    if not numbered:
         raise InvalidInputError(
             f"no rows after @data (line {header.last_line})", advice="is the file cut short?", place=Place(header.name)
         )
-    sparse = first[1].startswith("{")
-    textual = tuple(j for j, attribute in enumerate(header.attributes) if _is_textual(attribute, sparse))
-    rows = Rows(header, sparse, textual, labels=frozenset(labels), optional=frozenset(optional))
-    numbered = [first, *lines]
-    if not _take_plain(rows, numbered):
-        stream = _Stream(header, numbered, set(textual))
+    sparse = numbered[0][1].startswith("{")
+    texts: dict[int, Any] = {
+        j: {value: k for k, value in enumerate(attribute.values)}
+        for j, attribute in enumerate(header.attributes)
+        if _is_textual(attribute, sparse)
+    }
+    unknown: list[tuple[int, int]] = []
+    cells = _plain_cells(header, [line for _, line in numbered], sparse, texts)
+    if cells is None:
+        stream = _Stream(header, numbered, set(texts))
         kind = library.LOD_GEN if sparse else library.DENSE_GEN
         try:
             found = library.ArffDecoder().decode(stream, return_type=kind)["data"]
-            (_take_sparse if sparse else _take_dense)(rows, found, stream)
+            found = _checked(header, found, stream, texts, (frozenset(labels), frozenset(optional)), unknown)
+            cells = (_sparse_cells if sparse else _dense_cells)(found, len(header.attributes))
         except InvalidInputError:
             raise
         except (library.ArffException, ValueError, IndexError):  # the latter two from its own parts
             raise _fault(header, stream.number, stream.line, sparse) from None
-    _check_finite(rows)
-    _check_truths(rows)
+    numbers = np.array([number for number, _ in numbered])
+    rows = Rows(header, cells, numbers, {j: list(known) for j, known in texts.items()}, unknown)
+    _check_cells(rows)
     return rows
 
 
-def _take_plain(rows: Rows, numbered: Sequence[tuple[int, str]]) -> bool:
-    """Take rows which Arrow can read; False if it cannot."""
-    attributes = rows.header.attributes
-    if any(attribute.kind == "string" for attribute in attributes) or (rows.sparse and rows.textual):
-        return False
-    numbers, lines = zip(*numbered, strict=True)
-    if rows.sparse:
-        entries = sparse_numbers(lines, len(attributes))
-        if entries is None:
-            return False
-        rows.lengths, rows.columns, rows.numbers = entries
-    else:
-        textual = set(rows.textual)
-        values = [attribute.values if j in textual else () for j, attribute in enumerate(attributes)]
-        columns = dense_columns(lines, values)
-        if columns is None:
-            return False
-        numeric = [column for j, column in enumerate(columns) if j not in textual]
-        rows.numbers = np.column_stack(numeric) if numeric else np.zeros((len(lines), 0))
-        rows.codes = {j: columns[j] for j in rows.textual}
-    rows.lines = np.array(numbers)
-    return True
+def _plain_cells(header: Header, lines: Sequence[str], sparse: bool, texts: Mapping[int, Any]) -> Any:
+    """Cells of rows which Arrow can read; None if it cannot."""
+    attributes = header.attributes
+    if any(attribute.kind == "string" for attribute in attributes) or (sparse and texts):
+        return None
+    if not sparse:
+        columns = dense_columns(lines, [a.values if j in texts else () for j, a in enumerate(attributes)])
+        return None if columns is None else np.column_stack(columns).astype(np.float64, copy=False)
+    entries = sparse_numbers(lines, len(attributes))
+    return None if entries is None else _csr(*entries, len(attributes))
 
 
-def _take_dense(rows: Rows, found: Iterator[list], stream: _Stream) -> None:
-    textual = set(rows.textual)
-    numeric = [j for j in range(stream.attributes) if j not in textual]
-    codes = [{value: k for k, value in enumerate(rows.header.attributes[j].values)} for j in rows.textual]
-    taken = [array("i") for _ in rows.textual]
-    for row in found:
-        if stream.line.startswith("{"):
-            raise InvalidInputError("a sparse row among dense ones", place=Place(rows.header.name, stream.number))
-        rows.lines.append(stream.number)
-        if None in row:
-            rows.take_gaps(row)
-        try:
-            rows.numbers.extend(row if not textual else [row[j] for j in numeric])
-        except TypeError:
-            raise _missing(rows, stream.number, row) from None
-        for j, code, column in zip(rows.textual, codes, taken, strict=True):
-            column.append(_code(rows, j, code, row[j], stream.number))
-    rows.numbers = np.frombuffer(rows.numbers, dtype=np.float64).reshape(rows.n, len(numeric))
-    rows.codes = {j: np.array(column) for j, column in zip(rows.textual, taken, strict=True)}
-    rows.strings = {j: list(code) for j, code in zip(rows.textual, codes, strict=True)}
+def _checked(
+    header: Header,
+    found: Iterator[Any],
+    stream: _Stream,
+    texts: Mapping[int, dict[str, int]],
+    roles: tuple[frozenset[int], frozenset[int]],
+    unknown: list[tuple[int, int]],
+) -> Iterator[Any]:
+    """Yield rows of the library, lists or dictionaries, with positions for texts and some value for missing ones."""
+    labels, optional = roles
+    for i, row in enumerate(found):
+        line, place = stream.line, Place(header.name, stream.number)
+        if isinstance(row, dict):
+            if "'" not in line and '"' not in line and len(row) != line.count(",") + bool(row):
+                raise InvalidInputError("an index occurs twice", place=place)
+        elif line.startswith("{"):
+            raise InvalidInputError("a sparse row among dense ones", place=place)
+        if None in (row.values() if isinstance(row, dict) else row):
+            for j in [j for j, value in (row.items() if isinstance(row, dict) else enumerate(row)) if value is None]:
+                attribute = header.attributes[j]
+                if j in optional:
+                    unknown.append((i, j))
+                    some = attribute.values[0] if attribute.values else "1"  # in whatever code labels are written
+                    row[j] = some if j in texts else float(some)
+                elif attribute.kind != "string":
+                    raise _no_value(attribute, j in labels, place)
+        for j in texts.keys() & row.keys() if isinstance(row, dict) else texts:
+            row[j] = _position(header.attributes[j], texts[j], row[j], place)
+        yield row
 
 
-def _take_sparse(rows: Rows, found: Iterator[dict], stream: _Stream) -> None:
-    textual = set(rows.textual)
-    codes = {j: {value: k for k, value in enumerate(rows.header.attributes[j].values)} for j in rows.textual}
-    taken: list[tuple[int, int, int]] = []
-    for row in found:
-        rows.lines.append(stream.number)
-        line = stream.line
-        if "'" not in line and '"' not in line and len(row) != line.count(",") + bool(row):
-            raise InvalidInputError("an index occurs twice", place=Place(rows.header.name, stream.number))
-        if None in row.values():
-            rows.take_gaps(row)
-        if not textual.isdisjoint(row):
-            for j in textual.intersection(row):
-                taken.append((rows.n - 1, j, _code(rows, j, codes[j], row.pop(j), stream.number)))
-        rows.lengths.append(len(row))
-        rows.columns.extend(row)
-        try:
-            rows.numbers.extend(row.values())
-        except TypeError:
-            raise _missing(rows, stream.number, row) from None
-    rows.numbers = np.frombuffer(rows.numbers, dtype=np.float64)
-    rows.codes = {j: np.zeros(rows.n, dtype=np.int32) for j in rows.textual}
-    rows.strings = {j: list(code) for j, code in codes.items()}
-    for i, j, code in taken:
-        rows.codes[j][i] = code
+def _dense_cells(rows: Iterator[list[float]], width: int) -> NDArray[np.float64]:
+    cells = array("d")
+    for row in rows:
+        cells.extend(row)
+    return np.frombuffer(cells, dtype=np.float64).reshape(-1, width)
 
 
-def _code(rows: Rows, j: int, codes: dict[str, int], value: str | None, line: int) -> int:
-    """Code of a value among the declared ones; strings, which declare none, count from 0."""
-    header, attribute = rows.header, rows.header.attributes[j]
-    if value is None and attribute.kind == "nominal":
-        raise _no_value(rows, line, j)
+def _sparse_cells(rows: Iterator[dict[int, float]], width: int) -> csr_array:
+    lengths, columns, cells = array("q"), array("i"), array("d")
+    for row in rows:
+        lengths.append(len(row))
+        columns.extend(row)
+        cells.extend(row.values())
+    return _csr(np.array(lengths), np.array(columns), np.array(cells), width)
+
+
+def _csr(lengths: NDArray[Any], columns: NDArray[Any], values: NDArray[Any], width: int) -> csr_array:
+    return csr_array((values, columns, np.concatenate([[0], np.cumsum(lengths)])), (len(lengths), width))
+
+
+def _position(attribute: Attribute, known: dict[str, int], value: str | None, place: Place) -> int:
+    """Position of a value among the declared ones; strings, which declare none, count from 0."""
     if attribute.kind == "string":
-        return codes.setdefault("" if value is None else value, len(codes))
-    if value not in codes:
+        return known.setdefault(value or "", len(known))
+    if value not in known:
         raise InvalidInputError(
             f"the attribute {attribute.name!r} has the value {value!r}, expected one of "
             f"those declared in line {attribute.line}: {', '.join(attribute.values[:6])}"
             + (", ..." if len(attribute.values) > 6 else ""),
-            place=Place(header.name, line),
+            place=place,
         )
-    return codes[str(value)]
+    return known[str(value)]
 
 
-def _missing(rows: Rows, line: int, row: list | dict) -> InvalidInputError:
-    pairs = row.items() if isinstance(row, dict) else enumerate(row)
-    j = next(j for j, value in pairs if value is None)
-    return _no_value(rows, line, j)
-
-
-def _no_value(rows: Rows, line: int, j: int) -> InvalidInputError:
-    is_label, name = j in rows.labels, rows.header.attributes[j].name
+def _no_value(attribute: Attribute, is_label: bool, place: Place) -> InvalidInputError:
     return InvalidInputError(
-        f"the {'label' if is_label else 'attribute'} {name!r} has no value ('?')",
+        f"the {'label' if is_label else 'attribute'} {attribute.name!r} has no value ('?')",
         advice=(Argument("missing", "ignore"), " learns from the labels that are known")
         if is_label
         else "replace missing values before",
-        place=Place(rows.header.name, line),
+        place=place,
     )
 
 
@@ -635,48 +614,25 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _check_finite(rows: Rows) -> None:
-    """Refuse NaN and infinities, which the library takes for numbers."""
-    bad = np.argwhere(~np.isfinite(rows.numbers))
-    if len(bad):
-        raise InvalidInputError(
-            f"the value {rows.numbers[tuple(bad[0])]} of "
-            f"{rows.header.attributes[_attribute_of(rows, bad[0])].name!r} is no finite number",
-            place=Place(rows.header.name, int(rows.lines[_row_of(rows, bad[0])])),
-        )
-
-
-def _row_of(rows: Rows, place: NDArray[np.intp]) -> int:
-    """Row of a number, by its place in `Rows.numbers`."""
-    return int(np.searchsorted(np.cumsum(rows.lengths), place[0], side="right")) if rows.sparse else int(place[0])
-
-
-def _attribute_of(rows: Rows, place: NDArray[np.intp]) -> int:
-    """Attribute of a number, by its place in `Rows.numbers`."""
-    if rows.sparse:
-        return int(rows.columns[place[0]])
-    return int(np.setdiff1d(np.arange(len(rows.header.attributes)), rows.textual)[place[1]])
-
-
-def _check_truths(rows: Rows) -> None:
-    """Refuse numbers which are not among the values of a nominal attribute {0,1}."""
-    attributes = rows.header.attributes
-    numeric = np.array([a.kind == "numeric" for a in attributes])
-    plain = np.setdiff1d(np.arange(len(attributes)), rows.textual)
-    if numeric.all():
+def _check_cells(rows: Rows) -> None:
+    """Refuse NaN and infinities, which the library takes for numbers, and numbers which are not declared in {0,1}."""
+    sparse, attributes = is_sparse(rows.cells), rows.header.attributes
+    values = rows.cells.data if sparse else rows.cells
+    infinite = np.flatnonzero(~np.isfinite(values))
+    if len(infinite):
+        attribute, place = rows.place(int(infinite[0]))
+        found = values.flat[infinite[0]]
+        raise InvalidInputError(f"the value {found} of {attribute.name!r} is no finite number", place=place)
+    free = np.array([not a.values or j in rows.texts for j, a in enumerate(attributes)])
+    if free.all():
         return
-    columns = np.frombuffer(rows.columns, dtype=np.int32) if rows.sparse else plain
-    values = rows.numbers
-    allowed = np.array([[not a.values or text in a.values for text in ("0", "1")] for a in attributes])
-    right = numeric[columns] | ((values == 0) & allowed[columns, 0]) | ((values == 1) & allowed[columns, 1])
-    wrong = np.argwhere(~right)
+    columns = rows.cells.indices if sparse else slice(None)
+    may_be = [(free | [text in a.values for a in attributes])[columns] for text in ("0", "1")]
+    wrong = np.flatnonzero(~(free[columns] | ((values == 0) & may_be[0]) | ((values == 1) & may_be[1])))
     if len(wrong):
-        attribute = attributes[_attribute_of(rows, wrong[0])]
-        raise InvalidInputError(
-            f"the attribute {attribute.name!r} has the value {values[tuple(wrong[0])]:g}, expected one of "
-            f"{', '.join(attribute.values)}",
-            place=Place(rows.header.name, int(rows.lines[_row_of(rows, wrong[0])])),
-        )
+        attribute, place = rows.place(int(wrong[0]))
+        what = f"the attribute {attribute.name!r} has the value {values.flat[wrong[0]]:g}, expected one of "
+        raise InvalidInputError(what + ", ".join(attribute.values), place=place)
 
 
 #: Which attributes are labels, as `read_arff` takes it.
@@ -814,7 +770,7 @@ def read_arff(
         ids=None if id_at is None else _ids(rows, id_at),
         recipe=done,
         known=known,
-        weights=_numbers(rows, heavy[0]) if heavy else None,
+        weights=rows.column(heavy[0]) if heavy else None,
     )
     if recipe is None:
         return data
@@ -884,10 +840,8 @@ def _xml_beside(path: PathLike) -> Path | None:
 
 # ------------------------------------------------------------------------------------ columns of X and of Y
 
+
 #: By first column: the codes of a nominal attribute, and what each code says, 0 or 1; None for a column for each value.
-Coded: TypeAlias = dict[int, tuple[NDArray, NDArray | None]]
-
-
 def _is_spread(attribute: Attribute) -> bool:
     return attribute.kind == "nominal" and attribute.truth is None
 
@@ -910,32 +864,23 @@ def _features(rows: Rows, columns: NDArray[np.intp], most: int | None, is_new: b
     if is_new:
         spread = [(j, attribute) for j, attribute in attributes if _is_spread(attribute)]
         places = [Place(rows.header.name, attribute.line) for _, attribute in spread]
-        sizes = [(one.name, len(np.unique(rows.codes[j])), at) for (j, one), at in zip(spread, places, strict=True)]
+        sizes = [(one.name, len(np.unique(rows.column(j))), at) for (j, one), at in zip(spread, places, strict=True)]
         check_words(sizes, rows.n, most, may_be_text=False)
     return _columns(rows, columns, spread=True)
 
 
 def _ids(rows: Rows, j: int) -> NDArray[Any]:
     """Ids of the rows, from an attribute of any type."""
-    attribute = rows.header.attributes[j]
-    if j in rows.codes:
-        ids = np.array(rows.strings.get(j, attribute.values), dtype=object)[rows.codes[j]]
-        gap = np.flatnonzero(ids == "")
-        problem = "the id is empty"
+    values, texts = rows.column(j), rows.texts.get(j)
+    if texts is not None:
+        ids = np.array(texts, dtype=object)[values]
+        gap, problem = np.flatnonzero(ids == ""), "the id is empty"
     else:
-        values = _numbers(rows, j)
         gap = np.flatnonzero((values != np.rint(values)) | (np.abs(values) >= 2.0**53))
-        problem = "the id is no whole number"
-        ids = values if len(gap) else values.astype(np.int64)
+        ids, problem = values.astype(np.int64), "the id is no whole number"
     if len(gap):
         raise InvalidInputError(problem, place=Place(rows.header.name, int(rows.lines[gap[0]])))
     return ids
-
-
-def _numbers(rows: Rows, j: int) -> NDArray[np.float64]:
-    """Return the numbers of an attribute."""
-    column, _ = _columns(rows, np.array([j], dtype=np.intp), spread=False)
-    return np.asarray(column.toarray() if rows.sparse else column).ravel()
 
 
 def _check_labels(rows: Rows, columns: Sequence[int]) -> None:
@@ -951,28 +896,32 @@ def _check_labels(rows: Rows, columns: Sequence[int]) -> None:
 def _columns(rows: Rows, columns: NDArray[np.intp], spread: bool) -> tuple[Any, tuple[str, ...]]:
     """Columns for some attributes, dense or sparse as the file, and their names; `spread`: one for each value."""
     names: list[str] = []
-    target = np.full(len(rows.header.attributes), -1, dtype=np.int32)
-    coded: Coded = {}
+    target = np.full(len(rows.header.attributes), -1, dtype=np.int32)  # of each attribute of numbers
+    texts: list[tuple[int, int, NDArray[Any] | None]] = []  # attribute, first column, and what a single one holds
     for j in columns.tolist():
         attribute = rows.header.attributes[j]
         is_spread = spread and _is_spread(attribute)
-        target[j] = len(names)
-        if j in rows.codes:
-            coded[len(names)] = rows.codes[j], None if is_spread else np.array(attribute.truth)
+        if j in rows.texts:
+            texts.append((j, len(names), None if is_spread else np.array(attribute.truth)))
+        else:
+            target[j] = len(names)
         names += [f"{attribute.name}={value}" for value in attribute.values] if is_spread else [attribute.name]
-    build = _sparse_columns if rows.sparse else _dense_columns
+    build = _sparse_columns if is_sparse(rows.cells) else _dense_columns
+    coded = ((rows.column(j), start, truth) for j, start, truth in texts)
     return build(rows, target, len(names), coded), tuple(names)
 
 
+#: Positions of values, the first column for them, and the number that a single column has for each of them.
+Coded: TypeAlias = Iterator[tuple[NDArray[np.intp], int, NDArray[Any] | None]]
+
+
 def _dense_columns(rows: Rows, target: NDArray[np.int32], width: int, coded: Coded) -> NDArray[np.float64]:
-    cells = rows.n * width
     spread = f"values of nominal attributes make {counted(width, 'column')} of {len(target)} attributes"
-    CELLS.check(cells, spread, Place(rows.header.name), size=rows.n * len(target))
+    CELLS.check(rows.n * width, spread, Place(rows.header.name), size=rows.n * len(target))
     result = np.zeros((rows.n, width))
-    plain = np.setdiff1d(np.arange(len(target)), rows.textual)
-    wanted = np.flatnonzero(target[plain] >= 0)
-    result[:, _stretch(target[plain[wanted]])] = rows.numbers[:, _stretch(wanted)]
-    for start, (codes, truth) in coded.items():
+    wanted = np.flatnonzero(target >= 0)
+    result[:, _stretch(target[wanted])] = rows.cells[:, _stretch(wanted)]
+    for codes, start, truth in coded:
         if truth is None:
             result[np.arange(rows.n), start + codes] = 1.0
         else:
@@ -986,11 +935,11 @@ def _stretch(columns: NDArray[Any]) -> NDArray[Any] | slice:
 
 
 def _sparse_columns(rows: Rows, target: NDArray[np.int32], width: int, coded: Coded) -> csr_array:
-    at = np.repeat(np.arange(rows.n), np.frombuffer(rows.lengths, dtype=np.int64))
-    columns = target[np.frombuffer(rows.columns, dtype=np.int32)] if len(rows.columns) else np.zeros(0, dtype=np.int32)
+    at = np.repeat(np.arange(rows.n), np.diff(rows.cells.indptr))
+    columns = target[rows.cells.indices]
     wanted = columns >= 0
-    result = from_entries(rows.n, width, at[wanted], columns[wanted], rows.numbers[wanted])
-    for start, (codes, truth) in coded.items():
+    result = from_entries(rows.n, width, at[wanted], columns[wanted], rows.cells.data[wanted])
+    for codes, start, truth in coded:
         on = np.arange(rows.n) if truth is None else np.flatnonzero(truth[codes])
         at_column = start + codes if truth is None else np.full(len(on), start)
         result = result + from_entries(rows.n, width, on, at_column, np.ones(len(on)))

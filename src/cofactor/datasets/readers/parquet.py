@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import accumulate
 from types import ModuleType
 from typing import Any
@@ -20,10 +21,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from cofactor.datasets.readers.label_columns import LabelColumns, label_roles
-from cofactor.datasets.readers.matrices import Form, generic_names, in_form, indicator
-from cofactor.datasets.readers.svmlight import Block, Chunk, ChunkOptions, Extent, joined, settle
-from cofactor.datasets.table import ArrowTable, Choose, Mark, Piece, TableOptions, finite_cells, is_text, label_of
+from cofactor.datasets.readers.label_columns import label_roles
+from cofactor.datasets.readers.matrices import Form, indicator
+from cofactor.datasets.readers.svmlight import Block, Chunk, ChunkOptions, ChunkSource, Extent, Layout, settle
+from cofactor.datasets.table import ArrowTable, Choose, Mark, Piece, TableOptions, finite_numbers, is_text, label_of
 from cofactor.datasets.types import Holds, LabelDataset, is_sparse
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, display_name
@@ -218,12 +219,6 @@ _NARROW = {"float", "halffloat", "bool", "int8", "uint8"}  # types whose values 
 _LISTS = ("indices", "values", "labels")
 
 
-def schema_of(path: PathLike) -> Any:
-    """Read the schema of a Parquet file."""
-    with opened_parquet(path) as file:
-        return file.schema_arrow
-
-
 def is_list_layout(schema: Any) -> bool:
     """Whether a Parquet file has the columns of lists ``indices``, ``values`` and ``labels``."""
     return all(schema.names.count(name) == 1 and _is_list(schema.field(name).type) for name in _LISTS)
@@ -252,12 +247,14 @@ def stored_labels(schema: Any, drop: Sequence[str] = ()) -> list[str] | None:
 
 def holds(start: bytes, path: str | None) -> Holds | None:
     """What a Parquet file holds: labels if it says which of its columns are labels; otherwise unknown."""
-    try:
-        schema = None if path is None else schema_of(path)
-    except InvalidInputError:  # the file is damaged; its reader will say so
+    if path is None:
         return None
-    names_labels = schema is not None and (is_list_layout(schema) or stored_labels(schema) is not None)
-    return "labels" if names_labels else None
+    try:
+        with opened_parquet(path) as file:
+            schema = file.schema_arrow
+    except InvalidInputError:
+        return None
+    return "labels" if is_list_layout(schema) or stored_labels(schema) is not None else None
 
 
 def _list_block(batch: Any, first_row: int, name: str) -> Block:
@@ -287,88 +284,67 @@ def _list_block(batch: Any, first_row: int, name: str) -> Block:
     return Block(n_labels, labels.astype(np.int64), n_entries, indices.astype(np.int64), values, rows)
 
 
-class ListSource:
-    """A Parquet file with columns of lists, read in pieces."""
-
-    def __init__(self, path: PathLike, n_features: int | None, n_labels: int | None):
-        self.path = path
-        self.name = display_name(path)
-        with opened_parquet(path) as file:
-            self.n_rows: int | None = file.metadata.num_rows
-            names = _stored(file.schema_arrow)
-        if names:
-            n_features, n_labels = len(names["features"]), len(names["labels"])
-        blocks = (_list_block(batch, first, self.name) for batch, first in batches(path, _LISTS, ROW_GROUP))
-        extent = Extent.of(blocks) if n_features is None or n_labels is None else None
-        self.layout = settle(self.name, None, extent, n_features, n_labels, True)
-        self.feature_names = tuple(names["features"]) if names else generic_names("x", self.layout.n_features)
-        self.label_names = tuple(names["labels"]) if names else generic_names("y", self.layout.n_labels)
-
-    def pieces(self, chunk_rows: int) -> Iterator[Chunk]:
-        """Yield X and Y of at most `chunk_rows` rows at a time."""
-        for batch, first in batches(self.path, _LISTS, min(chunk_rows, ROW_GROUP)):
-            yield self.layout.matrices(_list_block(batch, first, self.name), "row")
+def _layout_of(schema: Any, blocks: Callable[[], Iterable[Block]], sizes: Sequence[int | None], name: str) -> Layout:
+    """How many features and labels there are in columns of lists: by their names, else by `sizes`, else by all rows."""
+    names = _stored(schema)
+    n_features, n_labels = (len(names["features"]), len(names["labels"])) if names else sizes
+    extent = Extent.of(blocks()) if n_features is None or n_labels is None else None
+    layout = settle(name, None, extent, n_features, n_labels, zero_based=True)
+    return replace(layout, names=(names["features"], names["labels"]) if names else None, unit="row")
 
 
-class ColumnSource:
-    """A Parquet file with a column for each feature and label, read in pieces."""
-
-    def __init__(self, path: PathLike, labels: LabelColumns, drop: Sequence[str]) -> None:
-        self.path = path
-        self.name = display_name(path)
-        with opened_parquet(path) as file:
-            self.n_rows: int | None = file.metadata.num_rows
-            schema = file.schema_arrow
-        labels = stored_labels(schema, drop) if labels is None else labels
-        targets, features, _ = label_roles(schema.names, labels, drop, self.name)
-        kinds = {schema.names[j]: str(schema.field(j).type) for j in features}
-        for column, kind in kinds.items():
-            if not kind.startswith(_NUMBERS):
-                raise InvalidInputError(
-                    f"has type {kind}; chunks need features of numbers",
-                    advice=("read the whole file with load_labels, or leave it out with ", Argument("drop", [column])),
-                    place=Place(self.name, column=f"column {column!r}"),
-                )
-        self.dtype = np.float32 if set(kinds.values()) <= _NARROW else np.float64
-        self.feature_names = tuple(schema.names[j] for j in features)
-        self.label_names = tuple(schema.names[j] for j in targets)
-
-    def pieces(self, chunk_rows: int) -> Iterator[Chunk]:
-        """Yield X and Y of at most `chunk_rows` rows at a time."""
-        n_features, n_labels = len(self.feature_names), len(self.label_names)
-        columns = [*self.feature_names, *self.label_names]
-        for batch, first in batches(self.path, columns, min(chunk_rows, ROW_GROUP)):
-            table = ArrowTable(self.name, batch.select(columns), first)
-            X = np.empty((batch.num_rows, n_features), dtype=self.dtype)
-            for j in range(n_features):
-                X[:, j] = finite_cells(table, j)
-            labels = [label_of(table, n_features + j) for j in range(n_labels)]
-            yield X, indicator(np.column_stack(labels) if labels else np.zeros((len(X), 0)), self.name)
+def open_chunks(path: PathLike, options: ChunkOptions) -> ChunkSource:
+    """Open a Parquet file of either layout for reading in chunks."""
+    with opened_parquet(path) as file:
+        schema, n_rows = file.schema_arrow, file.metadata.num_rows
+    return (_open_lists if is_list_layout(schema) else _open_columns)(path, options, schema, n_rows)
 
 
-def open_chunks(path: PathLike, options: ChunkOptions) -> ListSource | ColumnSource:
-    """Open a Parquet file of either layout for reading in pieces."""
-    if is_list_layout(schema_of(path)):
-        return ListSource(path, options.n_features, options.n_labels)
-    return ColumnSource(path, options.labels, options.drop)
+def _open_lists(path: PathLike, options: ChunkOptions, schema: Any, n_rows: int) -> ChunkSource:
+    name = display_name(path)
+
+    def blocks(rows: int = ROW_GROUP) -> Iterator[Block]:
+        for batch, first in batches(path, _LISTS, min(rows, ROW_GROUP)):
+            yield _list_block(batch, first, name)
+
+    layout = _layout_of(schema, blocks, (options.n_features, options.n_labels), name)
+    return ChunkSource(
+        layout.feature_names, layout.label_names, n_rows, lambda rows: map(layout.matrices, blocks(rows))
+    )
+
+
+def _open_columns(path: PathLike, options: ChunkOptions, schema: Any, n_rows: int) -> ChunkSource:
+    name = display_name(path)
+    labels = stored_labels(schema, options.drop) if options.labels is None else options.labels
+    targets, features, _ = label_roles(schema.names, labels, options.drop, name)
+    kinds = {schema.names[j]: str(schema.field(j).type) for j in features}
+    for column, kind in kinds.items():
+        if not kind.startswith(_NUMBERS):
+            raise InvalidInputError(
+                f"has type {kind}; chunks need features of numbers",
+                advice=("read the whole file with load_labels, or leave it out with ", Argument("drop", [column])),
+                place=Place(name, column=f"column {column!r}"),
+            )
+    dtype = np.float32 if set(kinds.values()) <= _NARROW else np.float64
+    label_names = tuple(schema.names[j] for j in targets)
+    columns = [*kinds, *label_names]
+
+    def read(rows: int) -> Iterator[Chunk]:
+        for batch, first in batches(path, columns, min(rows, ROW_GROUP)):
+            table = ArrowTable(name, batch.select(columns), first)
+            X = np.empty((batch.num_rows, len(kinds)), dtype=dtype)
+            for j in range(len(kinds)):
+                X[:, j] = finite_numbers(table, j)
+            on = [label_of(table, j) for j in range(len(kinds), len(columns))]
+            yield X, indicator(np.column_stack(on) if on else np.zeros((len(X), 0)), name)
+
+    return ChunkSource(tuple(kinds), label_names, n_rows, read)
 
 
 def read_whole_lists(table: Any, name: str, sparse: Form, title: str) -> LabelDataset:
     """Data set of a Parquet table in memory which has the layout of lists."""
-    names = _stored(table.schema)
     blocks = [_list_block(batch, 0, name) for batch in table.combine_chunks().to_batches() if batch.num_rows]
-    extent = Extent.of(blocks)
-    n_features, n_labels = (len(names["features"]), len(names["labels"])) if names else (None, None)
-    layout = settle(name, None, extent, n_features, n_labels, True)
-    X, Y = joined([layout.matrices(block, "row") for block in blocks])
-    return LabelDataset(
-        name=title,
-        X=in_form(X, sparse, name),
-        Y=Y,
-        feature_names=tuple(names["features"]) if names else generic_names("x", layout.n_features),
-        label_names=tuple(names["labels"]) if names else generic_names("y", layout.n_labels),
-        description=f"{counted(X.shape[0], 'instance')} read from {name}",
-    )
+    return _layout_of(table.schema, lambda: blocks, (None, None), name).dataset(blocks, sparse, title)
 
 
 class ParquetWriter:

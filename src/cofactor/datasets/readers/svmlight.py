@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, pairwise
-from typing import IO, Any, Literal, Protocol, TypeAlias
+from typing import IO, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -266,22 +266,24 @@ class Layout:
     n_labels: int
     first_index: int
     first_label: int
+    names: tuple[Sequence[str], Sequence[str]] | None = None  # of features and labels, if the file has them
+    unit: Literal["line", "row"] = "line"  # what messages call a row of the file
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """Names of the features, by their indices in the file."""
-        return generic_names("x", self.n_features, self.first_index)
+        """Names of the features: those in the file, or by their indices in it."""
+        return tuple(self.names[0]) if self.names else generic_names("x", self.n_features, self.first_index)
 
     @property
     def label_names(self) -> tuple[str, ...]:
-        """Names of the labels, by their numbers in the file."""
-        return generic_names("y", self.n_labels, self.first_label)
+        """Names of the labels: those in the file, or by their numbers in it."""
+        return tuple(self.names[1]) if self.names else generic_names("y", self.n_labels, self.first_label)
 
-    def matrices(self, block: Block, unit: str = "line") -> tuple[csr_array, csr_array]:
-        """X and Y of some rows; `unit` is what messages call a row of the file, "line" or "row"."""
-        X = self._matrix(block.n_entries, block.indices, block.values, block.lines, unit, "index")
+    def matrices(self, block: Block) -> tuple[csr_array, csr_array]:
+        """X and Y of some rows."""
+        X = self._matrix(block.n_entries, block.indices, block.values, block.lines, "index")
         ones = np.ones(len(block.labels), dtype=LABEL_DTYPE)
-        return X, self._matrix(block.n_labels, block.labels, ones, block.lines, unit, "label")
+        return X, self._matrix(block.n_labels, block.labels, ones, block.lines, "label")
 
     def _matrix(
         self,
@@ -289,7 +291,6 @@ class Layout:
         numbers: NDArray[np.int64],
         values: NDArray,
         lines: NDArray[np.int64],
-        unit: str,
         what: Literal["index", "label"],
     ) -> csr_array:
         if what == "index":
@@ -304,7 +305,7 @@ class Layout:
             raise InvalidInputError(
                 f"the {what} {numbers[outside[0]]} is outside of {first} to {n + first - 1}",
                 advice=("give ", Argument(option), " or ", Argument("zero_based"), " if it is right"),
-                place=self._place(unit, lines[row]),
+                place=self._place(lines[row]),
             )
         matrix = small_indices(csr_array((values, columns, indptr), (len(counts), n)))
         matrix.sort_indices()
@@ -314,14 +315,26 @@ class Layout:
         if len(twice):
             raise InvalidInputError(
                 f"the {what} {matrix.indices[equal[twice[0]]] + first} occurs twice",
-                place=self._place(unit, lines[rows[twice[0]]]),
+                place=self._place(lines[rows[twice[0]]]),
             )
         return matrix
 
-    def _place(self, unit: str, number: np.int64) -> Place:
-        if unit == "line":
+    def _place(self, number: np.int64) -> Place:
+        if self.unit == "line":
             return Place(self.name, int(number))
-        return Place(self.name, column=f"{unit} {number}")
+        return Place(self.name, column=f"row {number}")
+
+    def dataset(self, blocks: Iterable[Block], sparse: Form, name: str) -> LabelDataset:
+        """Return all rows of a file."""
+        X, Y = joined([self.matrices(block) for block in blocks])
+        return LabelDataset(
+            name=name,
+            X=in_form(X, sparse, self.name),
+            Y=Y,
+            feature_names=self.feature_names,
+            label_names=self.label_names,
+            description=f"{counted(X.shape[0], 'instance')} read from {self.name}",
+        )
 
 
 def needs_extent(sizes: Sizes | None, n_features: int | None, n_labels: int | None, zero_based: Base) -> bool:
@@ -407,15 +420,17 @@ class ChunkOptions:
     zero_based: Base = "auto"
 
 
-class ChunkSource(Protocol):
-    """A file which can be read in pieces, any number of times."""
+@dataclass(frozen=True)
+class ChunkSource:
+    """A file which can be read in chunks, any number of times.
+
+    `read` yields X and Y of some rows at a time, if possible of at most as many as it is given.
+    """
 
     feature_names: tuple[str, ...]
     label_names: tuple[str, ...]
     n_rows: int | None
-
-    def pieces(self, chunk_rows: int) -> Iterator[Chunk]:
-        """Yield X and Y of some rows at a time, if possible of at most `chunk_rows`."""
+    read: Callable[[int], Iterator[Chunk]]
 
 
 def joined(parts: list[Chunk]) -> Chunk:
@@ -502,15 +517,7 @@ def read_libsvm(
         has = "holds no instances, only sizes" if sizes else "is empty"
         raise InvalidInputError(f"the file {has}, expected lines '1,3 5:0.2 ...'", place=Place(label))
     layout = settle(label, sizes, Extent.of(blocks), n_features, n_labels, zero_based)
-    X, Y = joined([layout.matrices(block) for block in blocks])
-    return LabelDataset(
-        name=name or data_name(path),
-        X=in_form(X, sparse, label),
-        Y=Y,
-        feature_names=layout.feature_names,
-        label_names=layout.label_names,
-        description=f"{counted(X.shape[0], 'instance')} read from {label}",
-    )
+    return layout.dataset(blocks, sparse, name or data_name(path))
 
 
 def looks_like_libsvm(data: bytes) -> bool:
@@ -544,29 +551,19 @@ def may_be_libsvm(start: bytes) -> bool:
     return not first or b":" in first or _LABELS.fullmatch(first) is not None
 
 
-class LibsvmSource:
-    """A libsvm or extreme-classification file, read in pieces."""
+def open_chunks(path: PathLike, options: ChunkOptions) -> ChunkSource:
+    """Open a libsvm or extreme-classification file for reading in chunks."""
+    given = options.n_features, options.n_labels, options.zero_based
+    name = display_name(path)
+    with opened(path) as stream:
+        sizes, blocks = read_blocks(stream, name)
+        layout = settle(name, sizes, Extent.of(blocks) if needs_extent(sizes, *given) else None, *given)
 
-    def __init__(self, path: PathLike, options: ChunkOptions) -> None:
-        given = options.n_features, options.n_labels, options.zero_based
-        self.path = path
-        self.name = display_name(path)
-        extent = None
+    def read(rows: int) -> Iterator[Chunk]:
         with opened(path) as stream:
-            sizes, blocks = read_blocks(stream, self.name)
-            if needs_extent(sizes, *given):
-                extent = Extent.of(blocks)
-        self.layout = settle(self.name, sizes, extent, *given)
-        self.n_rows: int | None = sizes.n_rows if sizes else None
-        self.feature_names = self.layout.feature_names
-        self.label_names = self.layout.label_names
+            yield from map(layout.matrices, read_blocks(stream, name)[1])
 
-    def pieces(self, chunk_rows: int) -> Iterator[Chunk]:
-        """Yield X and Y of some lines at a time."""
-        with opened(self.path) as stream:
-            _, blocks = read_blocks(stream, self.name)
-            for block in blocks:
-                yield self.layout.matrices(block)
+    return ChunkSource(layout.feature_names, layout.label_names, sizes.n_rows if sizes else None, read)
 
 
 def write_libsvm(
