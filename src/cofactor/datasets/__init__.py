@@ -46,8 +46,8 @@ from cofactor.lazy import exports
 
 if TYPE_CHECKING:
     from cofactor.coding import Coding
-    from cofactor.datasets.binning import bin_edges, bin_ratings
     from cofactor.datasets.chunks import LabelChunks, write_chunks
+    from cofactor.datasets.levels import bin_edges, bin_ratings
     from cofactor.datasets.load import load_jester, load_labels, load_movielens, load_ratings, load_side_features
     from cofactor.datasets.readers.arff import read_arff, read_label_names
     from cofactor.datasets.readers.features import read_side_features

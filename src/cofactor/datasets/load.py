@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from cofactor.datasets import registry
-from cofactor.datasets.binning import BinBy, Bins
 from cofactor.datasets.formats import FORMATS, Format, sniff
+from cofactor.datasets.levels import BinBy, Bins
 from cofactor.datasets.readers.arff import LabelAttributes, read_arff
 from cofactor.datasets.readers.features import SideTable
 from cofactor.datasets.readers.label_tables import read_label_table
