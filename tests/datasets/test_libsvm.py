@@ -1,6 +1,7 @@
 """libsvm multi-label and extreme-classification text: both ways of parsing, sizes, bases, bad lines."""
 
 import gzip
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -44,7 +45,9 @@ def line_of(labels, pairs, blank=" "):
 @given(rows=rows, keep_blank=st.booleans(), blank=st.sampled_from([" ", "  ", "\t"]))
 @settings(max_examples=150)
 def test_the_fast_way_equals_the_careful_one(rows, keep_blank, blank):
-    text = "".join(line_of(*row, blank) + "\n" for row in rows).encode()
+    ordered = [(sorted(labels), dict(sorted(pairs.items()))) for labels, pairs in rows]
+    ordered = [row for row in ordered if any(row) or not keep_blank]
+    text = "".join(line_of(*row, blank) + "\n" for row in ordered).encode()
     fast = svmlight._fast(text, 1, keep_blank)
     careful = svmlight._careful(text, 1, "file", keep_blank)
     assert fast is not None
@@ -63,8 +66,10 @@ def test_what_the_fast_way_accepts_the_careful_one_reads_alike(text):
         assert fast is None
         return
     if fast is not None:
+        owner = np.repeat(np.arange(len(careful.n_labels)), careful.n_labels)
+        in_order = replace(careful, labels=careful.labels[np.lexsort((careful.labels, owner))])
         for name in ("n_labels", "labels", "n_entries", "indices", "values", "lines"):
-            np.testing.assert_array_equal(getattr(fast, name), getattr(careful, name), err_msg=name)
+            np.testing.assert_array_equal(getattr(fast, name), getattr(in_order, name), err_msg=name)
 
 
 @given(

@@ -17,7 +17,19 @@ from cofactor.datasets.readers.text import separator_of
 from cofactor.datasets.registry import KnownDataset
 from cofactor.datasets.table import Choose, Mark, Piece, Table, TableOptions
 from cofactor.datasets.types import Holds, LabelDataset
-from cofactor.files import GZIP_MAGIC, SHARDS, START, PathLike, display_name, end_of, read_bytes, start_of, unpacked
+from cofactor.errors import Argument, InvalidInputError, Place
+from cofactor.files import (
+    GZIP_MAGIC,
+    SHARDS,
+    START,
+    PathLike,
+    display_name,
+    end_of,
+    opened,
+    read_bytes,
+    start_of,
+    unpacked,
+)
 
 
 @dataclass(frozen=True)
@@ -166,6 +178,38 @@ def read_pieces(path: PathLike, options: TableOptions, choose: Choose, after: Ma
     parquet.refuse_lost_beginning(start, end_of(path, len(parquet.MAGIC)), display_name(path))
     reader = next(known.pieces for known in FORMATS if known.pieces is not None and known.recognises(start))
     yield from reader(path, options, choose, after or Mark())
+
+
+def open_chunks(path: PathLike, options: ChunkOptions) -> ChunkSource:
+    """Open a file of features and labels that is read in chunks, in bounded memory.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    options : ChunkOptions
+        How to read it.
+
+    Returns
+    -------
+    ChunkSource
+    """
+    with opened(path) as stream:
+        start = stream.read(START)
+    place, known = Place(display_name(path)), format_of(start)
+    if known.name == "table" and svmlight.may_be_libsvm(start):
+        known = next(other for other in FORMATS if other.name == "libsvm")
+    if known.chunks is None:
+        raise InvalidInputError(
+            "is neither libsvm text nor Parquet, the formats read in chunks",
+            advice="read a CSV or ARFF file whole (load_labels), and write it again with write_chunks",
+            place=place,
+        )
+    if (options.labels is not None or options.drop) and "labels" not in known.options:
+        raise InvalidInputError(
+            (Argument("labels"), " and ", Argument("drop"), " are for Parquet, whose columns have names"), place=place
+        )
+    return known.chunks(path, options)
 
 
 #: Suffixes by which a file that is empty, or holds only sizes, is a file of labels.

@@ -8,10 +8,11 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,30 +112,23 @@ def load_movielens(
         registry.find_file(full, "ratings", folder), user=0, item=1, rating=2, ids="int", scale=_SCALES[short]
     )
     titles = registry.find_file(full, "titles", folder, required=False)
+    item_names: dict[int, str] = {}
+    if titles is not None:
+        items, rows = _rows_with_ids(titles, 2, "an item id and a title")
+        item_names = {item: row[1] for item, row in zip(items, rows, strict=True)}
     return RatingDataset(
         name=full,
         X=ratings.X,
         y=ratings.y,
         scale=ratings.scale,
-        item_names=_read_titles(titles) if titles is not None else {},
+        item_names=item_names,
         timestamps=ratings.timestamps,
         description=registry.KNOWN[full].description,
     )
 
 
-def _read_titles(path: Path) -> dict[int, str]:
-    """Titles from ``u.item`` (``|``), ``movies.dat`` (``::``) or ``movies.csv`` by item id."""
-    return _titles_of(path, rows_of(path))
-
-
-def rows_of(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield number and cells of each line of a file of users or films: ``|``, ``::`` or commas between.
-
-    Parameters
-    ----------
-    path : Path
-        ``u.item``, ``u.user``, ``movies.dat``, ``users.dat`` or ``movies.csv``, perhaps compressed.
-    """
+def _rows_of(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield number and cells of each line of a file of users or films: ``|``, ``::`` or commas between."""
     data = read_bytes(path)
     if not path.name.removesuffix(".gz").endswith(".csv"):
         sep = "|" if path.name.startswith("u.") else "::"
@@ -157,14 +151,17 @@ def _decode_old(data: bytes, path: Path) -> str:
         return to_utf8(data, str(path), "latin-1").decode()
 
 
-def _titles_of(path: Path, rows: Iterable[tuple[int, list[str]]]) -> dict[int, str]:
-    titles: dict[int, str] = {}
-    for line, row in rows:
-        if len(row) < 2 or not _ITEM.fullmatch(row[0].strip()):
+def _rows_with_ids(path: Path, n_columns: int, what: str = "") -> tuple[list[int], list[list[str]]]:
+    """Return ids and rows, each of which must have so many cells."""
+    ids, cells = [], []
+    for line, row in _rows_of(path):
+        if len(row) < n_columns or not _ID.fullmatch(row[0]):
             found = [cell[:40] for cell in row[:2]]
-            raise InvalidInputError(f"expected an item id and a title, found {found}", place=Place(str(path), line))
-        titles[int(row[0])] = row[1].strip()
-    return titles
+            expected = what or f"an id and {n_columns - 1} more columns"
+            raise InvalidInputError(f"expected {expected}, found {found}", place=Place(str(path), line))
+        ids.append(int(row[0]))
+        cells.append([cell.strip() for cell in row])
+    return ids, cells
 
 
 #: The files of users, and their columns after the id.
@@ -245,9 +242,9 @@ def _existing(folder: Path, file: str, name: str) -> Path:
 
 def _user_features(path: Path, names: Sequence[str]) -> SideTable:
     ids, cells = _rows_with_ids(path, 1 + len(names))
-    columns = {name: _texts(row[1 + k] for row in cells) for k, name in enumerate(names)}
-    columns["age"] = np.array([float(age) for age in columns["age"]])
-    return ids, columns
+    columns = {name: np.array([row[k] for row in cells], dtype=object) for k, name in enumerate(names, start=1)}
+    columns["age"] = columns["age"].astype(np.float64)
+    return np.array(ids), columns
 
 
 def _film_features(path: Path) -> SideTable:
@@ -265,24 +262,7 @@ def _film_features(path: Path) -> SideTable:
     columns: dict[str, NDArray[Any]] = {"year": np.where(np.isnan(known), np.nanmean(known), known)}
     for genre in sorted(set().union(*genres) - {"unknown", "(no genres listed)"}):
         columns[genre] = np.array([float(genre in own) for own in genres])
-    return ids, columns
-
-
-def _rows_with_ids(path: Path, n_columns: int) -> tuple[NDArray[np.int64], list[list[str]]]:
-    """Return ids and rows, each of which must have so many cells."""
-    ids, cells = [], []
-    for line, row in rows_of(path):
-        if len(row) < n_columns or not _ID.fullmatch(row[0]):
-            found = [cell[:40] for cell in row[:2]]
-            message = f"expected an id and {n_columns - 1} more columns, found {found}"
-            raise InvalidInputError(message, place=Place(str(path), line))
-        ids.append(int(row[0]))
-        cells.append([cell.strip() for cell in row])
-    return np.array(ids, dtype=np.int64), cells
-
-
-def _texts(values: Iterable[str]) -> NDArray[np.object_]:
-    return np.array(list(values), dtype=object)
+    return np.array(ids), columns
 
 
 _NOT_RATED = 99.0
@@ -387,8 +367,12 @@ def _check_jester(
 Aligned = Literal["published", "realigned"] | None
 
 _OFFSETS = "label_offsets.json"
-_OF_COLUMNS = ("id", "max_values", "recipe")  # besides labels and drop: what only readers of named columns take
-_OF_TABLES = ("text", "max_words", "ngrams", "label_sep")  # what only the reader of tables takes
+#: Options that only some readers take, and what these read.
+_COLUMNS = ("labels", "drop", "id", "max_values", "recipe", "missing", "weights")
+_ONLY_IN = {
+    _COLUMNS: "ARFF files and tables, whose columns have names",
+    ("text", "max_words", "ngrams", "label_sep"): "tables: CSV, TSV, Parquet and frames",
+}
 
 
 def load_ratings(
@@ -529,17 +513,14 @@ def load_labels(
         raise InvalidInputError(
             "not known", argument="aligned", found=aligned, advice="expected 'published' or 'realigned'"
         )
-    columns: dict[str, Any] = {"id": id, "text": text or None, "label_sep": label_sep}
-    if missing != "error":
-        columns["missing"] = missing
-    if weights is not None:
-        columns["weights"] = weights
+    given: dict[str, Any] = {"labels": labels, "drop": tuple(drop) or None, "id": id, "text": text or None}
+    given |= {"label_sep": label_sep, "missing": None if missing == "error" else missing, "weights": weights, **options}
+    given = {name: value for name, value in given.items() if value is not None}
     if is_frame(name_or_path):
         if format is not None or aligned is not None or data_home is not None:
             what = (Argument("format"), ", ", Argument("aligned"), " and ", Argument("data_home"))
             raise InvalidInputError((*what, " are for files and known data sets, not for frames"))
-        columns = {**columns, "text": text, "drop": drop, "sparse": sparse}
-        return read_label_table(name_or_path, cast(Any, labels), **columns, **options)
+        return read_label_table(name_or_path, sparse=sparse, **given)
     entry = registry.KNOWN.get(os.fspath(name_or_path))
     if entry is None and not os.path.exists(name_or_path) and os.fspath(name_or_path) != "-":
         raise _unknown(name_or_path)
@@ -548,7 +529,7 @@ def load_labels(
             f"data set {entry.name!r} holds ratings, not labels", advice=f"load it with load_ratings({entry.name!r})"
         )
     if entry is not None:
-        if labels is not None or drop or format is not None or options or any(columns.values()):
+        if given or format is not None:
             raise InvalidInputError(
                 (
                     *(f"{entry.name!r} is a known data set; ", Argument("labels"), ", ", Argument("drop"), ", "),
@@ -561,7 +542,7 @@ def load_labels(
             (Argument("data_home"), f" is for known data sets; {display_name(name_or_path)} is a file"),
             argument="data_home",
         )
-    return _file(name_or_path, labels, aligned, sparse, drop, format, {**options, **columns})
+    return _file(name_or_path, aligned, sparse, _format(name_or_path, format), given)
 
 
 def _unknown(name: PathLike) -> Exception:
@@ -690,41 +671,26 @@ def _warn_of_shift(*parts: str | Argument) -> None:
 # -------------------------------------------------------------------------------------------------- files
 
 
-def _file(
-    path: PathLike,
-    labels: LabelAttributes,
-    aligned: Aligned,
-    sparse: Form,
-    drop: Sequence[str],
-    format: str | None,
-    options: dict[str, Any],
-) -> LabelDataset:
-    known = _format(path, format)
-    file = Place(display_name(path))
-    columns = {"labels": labels, "drop": drop, **{name: options.pop(name, None) for name in _OF_COLUMNS}}
-    columns |= {name: options.pop(name) for name in ("missing", "weights") if name in options}
-    if "labels" not in known.options:
-        given = [name for name, value in columns.items() if (value if name == "drop" else value is not None)]
-        if given:
-            what = (Argument(given[0]), " is for ARFF files and tables, whose columns have names")
-            raise InvalidInputError(what, place=file)
-        columns = {}
+def _file(path: PathLike, aligned: Aligned, sparse: Form, known: Format, given: Mapping[str, Any]) -> LabelDataset:
+    file, reader = Place(display_name(path)), known.labels or read_label_table
+    for names, where in _ONLY_IN.items():
+        odd = next((name for name in names if name in given and name not in signature(reader).parameters), None)
+        if odd is not None:
+            raise InvalidInputError((Argument(odd), f" is for {where}"), place=file)
     name = Path(path).name.removesuffix(".gz").removesuffix(".arff")
     offsets = Path(path).with_name(_OFFSETS)
-    shifted = known.name == "arff" and not any(columns.values()) and labels is None and offsets.is_file()
-    if shifted and name in json.loads(read_bytes(offsets)):
+    if (
+        known.name == "arff"
+        and given.keys().isdisjoint(_COLUMNS)
+        and offsets.is_file()
+        and name in json.loads(read_bytes(offsets))
+    ):
         return _shifted(name, Path(path), offsets, aligned, sparse)
     if aligned is not None:
         raise InvalidInputError(
             (Argument("aligned"), f" is for the sets of rcv1; nothing is known of shifted labels in {file}")
         )
-    of_table = {name: options.pop(name) for name in _OF_TABLES if options.get(name) is not None}
-    if of_table and known.table is None:
-        what = (Argument(next(iter(of_table))), " is for tables: CSV, TSV, Parquet and frames")
-        raise InvalidInputError(what, place=file)
-    options = {name: value for name, value in options.items() if name not in _OF_TABLES} | of_table
-    reader = known.labels or read_label_table
-    return reader(path, sparse=sparse, **columns, **options)
+    return reader(path, sparse=sparse, **given)
 
 
 def _format(path: PathLike, asked: str | None) -> Format:

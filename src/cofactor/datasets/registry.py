@@ -424,7 +424,7 @@ def _check_file(entry: KnownDataset, role: Role, folder: Path) -> FileCheck:
     if path is None:
         return FileCheck(known.names[0], None, "missing", known.required)
     plain = path.name.removesuffix(".gz")
-    expected = known.sha256.get(plain)
+    expected = known.sha256.get(plain) or None
     try:
         found = hashlib.sha256(read_bytes(path)).hexdigest()
     except (OSError, ValueError) as error:

@@ -123,6 +123,11 @@ class TableOptions:
     long_cells: bool = False
 
 
+def header_or_numbers(header: bool | None) -> Callable[[Sequence[str], Sequence[str]], bool]:
+    """Return whether the first line of a text has names: as `header` says, else if it holds no number."""
+    return lambda first, _: not any(map(is_number, first)) if header is None else header
+
+
 class Table(ABC):
     """Columns by position; each method takes the position of a column, counted from 0.
 

@@ -17,7 +17,17 @@ from scipy.sparse import csr_array, hstack
 from cofactor.datasets.formats import read_table
 from cofactor.datasets.readers.label_columns import check_words
 from cofactor.datasets.readers.matrices import generic_names, small_indices
-from cofactor.datasets.table import Cells, IdMode, Table, TableOptions, Words, feature_cells, ids_of, numbers_of
+from cofactor.datasets.table import (
+    Cells,
+    IdMode,
+    Table,
+    TableOptions,
+    Words,
+    feature_cells,
+    header_or_numbers,
+    ids_of,
+    numbers_of,
+)
 from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
 from cofactor.files import PathLike
 from cofactor.limits import CELLS, COLUMNS, FIT
@@ -428,11 +438,7 @@ def read_side_features(
     (['ann', 'bob'], {'age': [25.0, 31.0], 'trade': ['poet', 'cook']})
     >>> folder.cleanup()
     """
-
-    def is_header(first: Sequence[str], _: Sequence[str]) -> bool:
-        return not any(map(is_number, first)) if header is None else header
-
-    table = read_table(path, TableOptions(is_header, "an id and features", sep, encoding))
+    table = read_table(path, TableOptions(header_or_numbers(header), "an id and features", sep, encoding))
     if table.n_columns < 2:
         message = "has a single column, expected ids in the first one and features in the others"
         raise InvalidInputError(message, place=Place(table.file))

@@ -36,6 +36,7 @@ from cofactor.datasets.table import (
     ArrowTable,
     Table,
     TableOptions,
+    header_or_numbers,
     ids_of,
     is_frame,
     label_of,
@@ -47,7 +48,7 @@ from cofactor.datasets.types import LabelDataset
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, data_name
 from cofactor.recipe import Recipe
-from cofactor.text import counted, first_repeated, is_number
+from cofactor.text import counted, first_repeated
 
 _NUMBERED = re.compile(r"c\d+")  # names of the columns of a table without header
 
@@ -232,12 +233,10 @@ def read_label_table(
 
 def _table(path: PathLike | Any, written: Mapping[str, Any]) -> Table:
     """Return the table of a frame or a file, of which `written` says how it is written."""
-
-    def is_header(first: Sequence[str], _: Sequence[str]) -> bool:
-        return written.get("header", not any(map(is_number, first)))
-
     sep, encoding = written.get("sep"), written.get("encoding", "utf-8")
-    options = TableOptions(is_header, "features and labels", sep, encoding, long_cells=True)
+    options = TableOptions(
+        header_or_numbers(written.get("header")), "features and labels", sep, encoding, long_cells=True
+    )
     return table_of_frame(path) or read_table(path, options)
 
 

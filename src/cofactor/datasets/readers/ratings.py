@@ -184,21 +184,16 @@ def ratings_in(
         raise InvalidInputError(
             "says how to cut, but not into how many levels", argument="bin_by", found=bin_by, advice=number
         )
-    y, coding = rating_numbers(table, positions["rating"], scale)
+    y, coding, _ = rating_numbers(table, positions["rating"], scale, drop_rating)
     X, times = pairs_in(table, positions, ids), times_in(table, positions, asked=timed)
     if coding is not None and drop_rating is not None:
         raise InvalidInputError((Argument("drop_rating"), f" is for numbers; these are {', '.join(coding.words)}"))
-    dropped = np.zeros(len(y), dtype=bool) if drop_rating is None else np.isin(y, drop_rating)
-    levels = None
-    if coding is not None:
-        levels = np.array(coding.scale, dtype=np.float64)
-    elif scale is not None and not isinstance(scale, Coding):
-        levels = check_on_scale(scale, y, dropped, table, positions["rating"])
+    levels = scale if coding is None else coding.scale
     data = RatingDataset(
         name=name,
         X=X,
         y=y,
-        scale=levels,
+        scale=None if levels is None or isinstance(levels, Coding) else np.array(levels, dtype=np.float64),
         timestamps=times,
         description=f"{counted(len(y), 'rating')} read from {table.file}, {origin(table.names, positions)}",
         coding=coding,
@@ -218,11 +213,12 @@ def ratings_in(
             _warn_of_guess(table, positions["rating"])
     if data.scale is not None:
         return data
-    levels = _infer_scale(data.y)
-    if levels is not None:
-        position = positions["rating"]
-        warn_of_counts(data.y, levels, position if table.names is None else table.names[position])
-    return replace(data, scale=levels)
+    found = np.unique(data.y)
+    if len(found) > MAX_LEVELS:
+        return data
+    position = positions["rating"]
+    warn_of_counts(data.y, found, position if table.names is None else table.names[position])
+    return replace(data, scale=found)
 
 
 def read_pairs(
@@ -409,8 +405,10 @@ def origin(header: Sequence[str] | None, positions: Mapping[str, int]) -> str:
     return ", ".join(f"{role} from column {repr(header[k]) if header else k}" for role, k in positions.items())
 
 
-def rating_numbers(table: Table, position: int, scale: Scale | None) -> tuple[NDArray[np.float64], Coding | None]:
-    """Return ratings as finite numbers, and what these stand for where the file has words."""
+def rating_numbers(
+    table: Table, position: int, scale: Scale | None, drop_rating: float | Sequence[float] | None
+) -> tuple[NDArray[np.float64], Coding | None, NDArray[np.bool_]]:
+    """Return ratings as finite numbers, on the scale if it has numbers; what words stand for; and which are dropped."""
     coding: Coding | None = None
     if isinstance(scale, Coding):
         coding = scale if scale.words else None
@@ -422,14 +420,17 @@ def rating_numbers(table: Table, position: int, scale: Scale | None) -> tuple[ND
     if isinstance(found, Words) and coding is None and not any(map(is_number, found.values)):
         coding = _words_known(found, table, position, scale)
     if coding is not None:
-        cells = found if isinstance(found, Words) else table.words(position)
-        return _by_words(cells, coding, table, position), coding
+        y = _by_words(found if isinstance(found, Words) else table.words(position), coding, table, position)
+        return y, coding, np.zeros(len(y), dtype=bool)
     y = numbers_of(table, position) if isinstance(found, Words) else found
     bad = np.flatnonzero(~np.isfinite(y))
     if len(bad):
         row = int(bad[0])
         raise InvalidInputError(f"the rating is {y[row]}, expected a finite number", place=table.place(row, position))
-    return y, None
+    dropped = np.isin(y, () if drop_rating is None else drop_rating)
+    if scale is not None and not isinstance(scale, Coding):
+        _check_on_scale(scale, y, dropped, table, position)
+    return y, None, dropped
 
 
 def _words_known(found: Words, table: Table, position: int, scale: Scale | None) -> Coding | None:
@@ -469,25 +470,18 @@ def _warn_of_guess(table: Table, position: int) -> None:
         warnings.warn(InputWarning((guess, Argument("rating", name), how)), stacklevel=4)
 
 
-def _infer_scale(y: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    levels = np.unique(y)
-    return levels if len(levels) <= MAX_LEVELS else None
-
-
-def check_on_scale(
+def _check_on_scale(
     scale: ArrayLike, y: NDArray[np.float64], dropped: NDArray[np.bool_], table: Table, position: int
-) -> NDArray[np.float64]:
-    """Return the levels of a scale; a rating which is neither on it nor dropped is an error."""
+) -> None:
     levels = np.array(scale, dtype=np.float64)
     if levels.ndim != 1 or len(levels) == 0 or not np.all(np.diff(levels) > 0):
         raise InvalidInputError("expected a sequence of increasing ratings", argument="scale", found=scale)
-    off = np.flatnonzero(~np.isin(y, levels) & ~dropped)
-    if len(off):
-        row, expected = int(off[0]), ", ".join(f"{level:g}" for level in levels)
+    off = ~np.isin(y, levels) & ~dropped
+    if off.any():
+        row, expected = int(np.argmax(off)), ", ".join(f"{level:g}" for level in levels)
         raise InvalidInputError(
             f"the rating {y[row]:g} is not on the scale {expected}", place=table.place(row, position)
         )
-    return levels
 
 
 def read_interactions(
@@ -776,18 +770,12 @@ def rating_batches(
 
     for piece in read_pieces(path, as_table, choose, after):
         table, positions = piece.table, piece.positions
-        values, coding = rating_numbers(table, positions["rating"], o.scale)
+        values, coding, dropped = rating_numbers(table, positions["rating"], o.scale, o.drop_rating)
         if coding is not None and o.scale is None:
             words = ("give them in order from low to high, such as ", Argument("scale", list(coding.words)))
             place = table.column_place(positions["rating"])
             raise InvalidInputError("the ratings are words", advice=words, place=place)
-        kept = np.arange(len(values))
-        dropped = np.zeros(len(values), dtype=bool)
-        if o.drop_rating is not None:
-            dropped = np.isin(values, o.drop_rating)
-            kept = np.flatnonzero(~dropped)
-        if coding is None and o.scale is not None:
-            check_on_scale(np.asarray(o.scale), values, dropped, table, positions["rating"])
+        kept = np.flatnonzero(~dropped)
         users, items = (table.id_cells(positions[role]) for role in ("user", "item"))
         times = None
         if timed is not False:

@@ -1,12 +1,13 @@
-"""libsvm and extreme-classification text, read here for lines in errors, bounded memory, and speed.
+"""libsvm and extreme-classification text: rows read by scikit-learn (speed), or here for lines in errors.
 
-scikit-learn's reader names no line, takes floats and ``inf`` for labels, knows no first line of sizes, and reads a file
-whole. Lines ``1,3 5:0.2 7:1`` become arrays by a compiled loop, which stops at anything unusual; then word by word, and
-an error names its line. Both ways accept the same lines and give the same arrays.
+Of plain lines ``1,3 5:0.2 7:1`` scikit-learn makes arrays. It takes ``1.5`` and ``inf`` for labels and NaN for values,
+wants indices in order, names no line, and does not know a first line of sizes. So everything else is read word by word,
+and an error names its line. Both ways accept the same lines and give the same arrays; either reads some at a time.
 """
 
 from __future__ import annotations
 
+import io
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,8 +29,8 @@ from cofactor.typing import LABEL_DTYPE, Features, Labels
 
 BLOCK_BYTES = 1 << 21
 
-_EXACT_POWER = 22  # the largest power of ten which is exact in float64
-_POWERS = np.array([float(f"1e{k}") for k in range(_EXACT_POWER + 1)])
+_PLAIN = b"0123456789 \t\r\n,:.-+eE"  # of other signs scikit-learn takes more than we do, such as nan and 1_000
+_SIGNED = re.compile(rb"\n[\d,]*+[.eE+-]|[ \t][+-]")  # a label or an index which is no plain integer
 _LARGEST_INDEX = 2**31 - 2
 _MOST_DIGITS = 18  # of a number of rows, features or labels
 
@@ -130,39 +131,25 @@ def parse(data: bytes, number: int, name: str, keep_blank: bool) -> Block:
     return _careful(data, number, name, keep_blank) if block is None else block
 
 
-# ------------------------------------------------------------------------------------------ the fast way
-
-
 def _fast(data: bytes, number: int, keep_blank: bool) -> Block | None:
-    """Parse all lines by a compiled loop, or return None if they have to be looked at one by one."""
-    from cofactor.kernels.svmlight import scan_rows  # only here, since Numba takes long to import
-
-    codes = np.frombuffer(data, dtype=np.uint8)
-    n, colons, commas = (np.count_nonzero(codes == ord(sign)) for sign in "\n:,")
-    n_labels, n_entries = np.zeros((2, n), dtype=np.int64)
-    labels = np.empty(commas + n, dtype=np.int64)
-    indices, mantissas, exponents = np.empty((3, colons), dtype=np.int64)
-    spans = np.empty((colons, 2), dtype=np.int64)
-    n_filled, m_filled = scan_rows(codes, n_labels, labels, n_entries, indices, mantissas, exponents, spans)
-    if n_filled < 0:
+    """Parse all lines by scikit-learn, or return None if they have to be looked at one by one."""
+    if data.translate(None, _PLAIN) or _SIGNED.search(b"\n" + data):
         return None
-    values = _values(data, mantissas[:m_filled], exponents[:m_filled], spans)
-    if not np.isfinite(values).all():
+    from sklearn.datasets import load_svmlight_file  # only here, since it takes long to import
+
+    lines = np.arange(number, number + data.count(b"\n"))
+    try:
+        X, found = load_svmlight_file(io.BytesIO(data), multilabel=True, zero_based=True)
+        sizes = np.fromiter(map(len, found), np.int64, len(found))
+        labels = np.fromiter(chain.from_iterable(found), np.float64, sizes.sum())
+    except (ValueError, OverflowError):
         return None
-    rows = np.arange(n) if keep_blank else np.flatnonzero(n_labels + n_entries)
-    return Block(n_labels[rows], labels[:n_filled], n_entries[rows], indices[:m_filled], values, rows + number)
-
-
-def _values(
-    data: bytes, mantissas: NDArray[np.int64], exponents: NDArray[np.int64], spans: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Values from mantissas and powers of ten. Both are exact in float64, so each value is rounded only once."""
-    clipped = np.clip(exponents, -_EXACT_POWER, _EXACT_POWER)
-    powers = _POWERS[np.abs(clipped)]
-    values: NDArray[np.float64] = np.where(clipped < 0, mantissas / powers, mantissas * powers)
-    hard = np.flatnonzero(clipped != exponents)  # also where there are too many digits
-    values[hard] = [float(data[start:stop]) for start, stop in spans[hard].tolist()]
-    return values
+    if len(found) < len(lines) and not keep_blank:
+        lines = lines[[bool(line.strip()) for line in data.split(b"\n")[:-1]]]
+    largest = max(labels.max(initial=0), X.indices.max(initial=0))
+    if len(found) != len(lines) or largest > _LARGEST_INDEX or not np.isfinite(X.data).all():
+        return None
+    return Block(sizes, labels.astype(np.int64), np.diff(X.indptr), X.indices.astype(np.int64), X.data, lines)
 
 
 # --------------------------------------------------------------------------------------- the careful way
