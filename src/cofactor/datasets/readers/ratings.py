@@ -143,9 +143,9 @@ def read_ratings(
     """
     table = opened(path, sep, header, encoding, ids, rated=True)
     positions = positions_of(table, {"user": user, "item": item, "rating": rating}, timestamp)
-    told: dict[str, Any] = {"scale": scale, "bins": bins, "bin_by": bin_by, "drop_rating": drop_rating}
-    told |= {"timed": timestamp is not None, "guessed": rating is None}
-    return ratings_in(table, positions, ids, name or data_name(path), **told)
+    how: dict[str, Any] = {"scale": scale, "bins": bins, "bin_by": bin_by, "drop_rating": drop_rating}
+    how |= {"timed": timestamp is not None, "guessed": rating is None}
+    return ratings_in(table, positions, ids, name or data_name(path), **how)
 
 
 def ratings_in(
@@ -536,9 +536,9 @@ def read_interactions(
     >>> folder.cleanup()
     """
     table = opened(path, sep, header, encoding, ids, rated=None)
-    _, told = why_interactions(table.names, table.first_row)
+    _, by_name = why_interactions(table.names, table.first_row)
     columns = {"user": user, "item": item, "count": count, "timestamp": timestamp, "kind": kind}
-    return _interactions(table, columns, told, ids, name or data_name(path))
+    return _interactions(table, columns, by_name, ids, name or data_name(path))
 
 
 def read_ratings_or_interactions(
@@ -584,10 +584,10 @@ def read_ratings_or_interactions(
     asked = {key: value for key, value in rating.items() if value is not None and (key, value) != ("bin_by", "auto")}
     table = opened(path, sep, header, encoding, ids, rated=True if asked else None)
     called = name or data_name(path)
-    why, told = ("", {}) if asked else why_interactions(table.names, table.first_row, timed=timestamp is not None)
+    why, by_name = ("", {}) if asked else why_interactions(table.names, table.first_row, timed=timestamp is not None)
     if why:
         columns = {"user": user, "item": item, "count": None, "timestamp": timestamp, "kind": None}
-        return _interactions(table, columns, told, ids, called), why
+        return _interactions(table, columns, by_name, ids, called), why
     column = asked.pop("rating", None)
     positions = positions_of(table, {"user": user, "item": item, "rating": column}, timestamp)
     how: dict[str, Any] = {"timed": timestamp is not None, "guessed": column is None, "scale": scale}
@@ -602,27 +602,22 @@ def read_ratings_or_interactions(
 
 
 def _interactions(
-    table: Table, columns: dict[str, Any], told: dict[str, Any], ids: IdMode, name: str
+    table: Table, columns: dict[str, Any], by_name: dict[str, Any], ids: IdMode, name: str
 ) -> InteractionDataset:
-    """Return the interactions of a table; `columns` were asked for, and `told` are those that their names show."""
-    asked_count, timestamp = columns["count"], columns["timestamp"]
-    extra = {
-        "count": told.get("count") if asked_count is None else asked_count,
-        "kind": told.get("kind") if columns["kind"] is None else columns["kind"],
-    }
-    count = extra["count"]
-    given = {role: column for role, column in extra.items() if column is not None}
-    wanted = {"user": columns["user"], "item": columns["item"], **given}
-    positions = positions_of(table, wanted, told.get("timestamp") if timestamp is None else timestamp)
+    """Return the interactions of a table; `columns` were asked for, and `by_name` are those that their names show."""
+    known = {role: by_name.get(role) if asked is None else asked for role, asked in columns.items()}
+    timestamp = known.pop("timestamp")
+    wanted = {role: column for role, column in known.items() if role in ("user", "item") or column is not None}
+    positions = positions_of(table, wanted, timestamp)
     X = pairs_in(table, positions, ids)
     counts = np.ones(len(X))
-    if count is not None:
+    if "count" in positions:
         counts = numbers_of(table, positions["count"])
         _check_counts(counts, table, positions["count"])
-    times = times_in(table, positions, asked=timestamp is not None)
+    times = times_in(table, positions, asked=columns["timestamp"] is not None)
     named = table.words(positions["kind"]) if "kind" in positions else None
     n_rows = len(X)
-    if count is None and named is None and names_ratings(table.names, table.first_row):
+    if "count" not in positions and named is None and names_ratings(table.names, table.first_row):
         last = _last_of_each(X, times)
         X, counts, times = X[last], counts[last], None if times is None else times[last]
     kinds = None if named is None else np.array(named.values)[named.codes]
