@@ -15,7 +15,7 @@ from cofactor.datasets.readers import arff, matlab, parquet, svmlight, text
 from cofactor.datasets.readers.svmlight import ChunkOptions, ChunkSource
 from cofactor.datasets.readers.text import separator_of
 from cofactor.datasets.registry import KnownDataset
-from cofactor.datasets.table import Choose, Mark, Piece, Table, TableOptions
+from cofactor.datasets.table import Choose, Offset, Piece, Table, TableOptions
 from cofactor.datasets.types import Holds, LabelDataset
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import (
@@ -64,7 +64,7 @@ class Format:
     recognises: Callable[[bytes], bool]
     holds: Holds | Callable[[bytes, str | None], Holds | None] | None = None
     table: Callable[[bytes, str, TableOptions], Table] | None = None
-    pieces: Callable[[PathLike, TableOptions, Choose, Mark], Iterator[Piece]] | None = None
+    pieces: Callable[[PathLike, TableOptions, Choose, Offset], Iterator[Piece]] | None = None
     labels: Callable[..., LabelDataset] | None = None
     chunks: Callable[[PathLike, ChunkOptions], ChunkSource] | None = None
     options: tuple[str, ...] = ()
@@ -155,7 +155,7 @@ def read_table(path: PathLike, options: TableOptions) -> Table:
     return reader(data, display_name(path), options)
 
 
-def read_pieces(path: PathLike, options: TableOptions, choose: Choose, after: Mark | None = None) -> Iterator[Piece]:
+def read_pieces(path: PathLike, options: TableOptions, choose: Choose, after: Offset | None = None) -> Iterator[Piece]:
     """Read a table in any of the formats of tables piece by piece, in bounded memory.
 
     Parameters
@@ -166,7 +166,7 @@ def read_pieces(path: PathLike, options: TableOptions, choose: Choose, after: Ma
         How to read it.
     choose : callable
         From a table of the first rows to the positions of the columns that are wanted, by role.
-    after : Mark, optional
+    after : Offset, optional
         Where to go on; by default from the beginning.
 
     Yields
@@ -177,7 +177,7 @@ def read_pieces(path: PathLike, options: TableOptions, choose: Choose, after: Ma
     start = unpacked(start_of(path))
     parquet.refuse_lost_beginning(start, end_of(path, len(parquet.MAGIC)), display_name(path))
     reader = next(known.pieces for known in FORMATS if known.pieces is not None and known.recognises(start))
-    yield from reader(path, options, choose, after or Mark())
+    yield from reader(path, options, choose, after or Offset())
 
 
 def open_chunks(path: PathLike, options: ChunkOptions) -> ChunkSource:
@@ -217,7 +217,7 @@ _LABEL_SUFFIXES = (".arff", ".svm", ".libsvm")
 
 
 @dataclass(frozen=True)
-class Found:
+class FileInfo:
     """What `sniff` found.
 
     Parameters
@@ -257,7 +257,7 @@ class Found:
         return display_name(self.path)
 
 
-def sniff(path: PathLike) -> Found:
+def sniff(path: PathLike) -> FileInfo:
     r"""Say what a file is, by its beginning; nothing of standard input is used up.
 
     Parameters
@@ -267,7 +267,7 @@ def sniff(path: PathLike) -> Found:
 
     Returns
     -------
-    Found
+    FileInfo
         Also for a file that is not there or is damaged: its reader will say what is wrong.
 
     Examples
@@ -287,23 +287,23 @@ def sniff(path: PathLike) -> Found:
     text = os.fspath(path)
     if text != "-" and os.path.isdir(text):
         sharded = os.path.isfile(os.path.join(text, SHARDS))
-        return Found(text, "folder", "shards", "ratings") if sharded else Found(text, "folder")
+        return FileInfo(text, "folder", "shards", "ratings") if sharded else FileInfo(text, "folder")
     if text != "-" and not os.path.exists(text):
         known = registry.KNOWN.get(text)
-        return Found(text, "missing") if known is None else Found(text, "known", holds=known.task, known=known)
+        return FileInfo(text, "missing") if known is None else FileInfo(text, "known", holds=known.task, known=known)
     try:
         packed = start_of(text)
     except OSError:
-        return Found(text, "stdin" if text == "-" else "file")
+        return FileInfo(text, "stdin" if text == "-" else "file")
     start = unpacked(packed)
     if not start.strip() and text == "-":
-        return Found(text, "stdin")
+        return FileInfo(text, "stdin")
     if b"\n" not in start and (text == "-" or len(packed) >= START):
         start = start.rpartition(b" ")[0] or start  # the first line goes on: cut it between two words
     return _of_start(text, start, packed.startswith(GZIP_MAGIC))
 
 
-def _of_start(path: str, start: bytes, compressed: bool) -> Found:
+def _of_start(path: str, start: bytes, compressed: bool) -> FileInfo:
     known = format_of(start)
     first = start.partition(b"\n")[0]
     has_sizes = known.name == "libsvm" and svmlight.sizes_of(first) is not None
@@ -313,4 +313,4 @@ def _of_start(path: str, start: bytes, compressed: bool) -> Found:
     if nothing and path.lower().removesuffix(".gz").endswith(_LABEL_SUFFIXES):
         holds = "labels"  # so that the reader of labels says that there are no instances
     separator = separator_of(start) if known.name == "table" else None
-    return Found(path, "stdin" if path == "-" else "file", known.name, holds, compressed, has_sizes, separator)
+    return FileInfo(path, "stdin" if path == "-" else "file", known.name, holds, compressed, has_sizes, separator)

@@ -353,7 +353,7 @@ Choose: TypeAlias = Callable[[Table], Mapping[str, int]]
 
 
 @dataclass(frozen=True)
-class Mark:
+class Offset:
     """How far a file was read.
 
     Attributes
@@ -381,13 +381,13 @@ class Piece:
         Whose columns are loaded.
     positions : mapping of str to int
         Where the columns that were chosen are in it.
-    after : Mark
+    after : Offset
         Where reading goes on.
     """
 
     table: Table
     positions: Mapping[str, int]
-    after: Mark
+    after: Offset
 
 
 IdMode = Literal["auto", "int", "str", "each"]

@@ -24,7 +24,7 @@ from scipy.sparse import csr_array
 from cofactor.datasets.readers.label_columns import label_roles
 from cofactor.datasets.readers.matrices import Form, indicator
 from cofactor.datasets.readers.svmlight import Block, Chunk, ChunkOptions, ChunkSource, Extent, Layout, settle
-from cofactor.datasets.table import ArrowTable, Choose, Mark, Piece, TableOptions, finite_numbers, is_text, label_of
+from cofactor.datasets.table import ArrowTable, Choose, Offset, Piece, TableOptions, finite_numbers, is_text, label_of
 from cofactor.datasets.types import Holds, LabelDataset, is_sparse
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, display_name
@@ -163,7 +163,7 @@ def batches(
             row = end
 
 
-def pieces(path: PathLike, options: TableOptions, choose: Choose, after: Mark) -> Iterator[Piece]:
+def pieces(path: PathLike, options: TableOptions, choose: Choose, after: Offset) -> Iterator[Piece]:
     """Yield the rows of a file some at a time; see `cofactor.datasets.formats.read_pieces`."""
     file = display_name(path)
     with opened_parquet(path) as opened:
@@ -179,7 +179,7 @@ def pieces(path: PathLike, options: TableOptions, choose: Choose, after: Mark) -
     for batch, first in batches(path, columns, PIECE_ROWS, after.rows, texts):
         rows = first + batch.num_rows
         table = ArrowTable(file, batch.select(columns), first)
-        yield Piece(table, dict(zip(positions, range(len(columns)), strict=True)), Mark(rows, size * rows // n_rows))
+        yield Piece(table, dict(zip(positions, range(len(columns)), strict=True)), Offset(rows, size * rows // n_rows))
 
 
 def write_blocks(stream: Any, blocks: Iterable[Mapping[str, NDArray[Any]]]) -> int:

@@ -32,7 +32,17 @@ from cofactor.columns import (
 )
 from cofactor.datasets.formats import read_pieces, read_table
 from cofactor.datasets.levels import BinBy, Bins, looks_like_ratings, warn_of_counts, warn_of_zeros
-from cofactor.datasets.table import IdMode, Mark, Table, TableOptions, Words, ids_of, numbers_of, stack_pairs, times_of
+from cofactor.datasets.table import (
+    IdMode,
+    Offset,
+    Table,
+    TableOptions,
+    Words,
+    ids_of,
+    numbers_of,
+    stack_pairs,
+    times_of,
+)
 from cofactor.datasets.types import InteractionDataset, RatingDataset
 from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
 from cofactor.files import PathLike, data_name
@@ -709,7 +719,7 @@ class RatingBatch:
         What was read.
     positions : mapping of str to int
         Columns of the table by role.
-    after : Mark
+    after : Offset
         Where reading goes on.
     """
 
@@ -720,7 +730,7 @@ class RatingBatch:
     rows: NDArray[np.int64]
     table: Table
     positions: Mapping[str, int]
-    after: Mark
+    after: Offset
 
     def place(self, row: int, role: str | None = None) -> Place:
         """Return where one of these ratings stands, or a cell of it."""
@@ -728,7 +738,7 @@ class RatingBatch:
 
 
 def rating_batches(
-    path: PathLike, options: BatchOptions, after: Mark | None = None, *, timed: bool | None = None
+    path: PathLike, options: BatchOptions, after: Offset | None = None, *, timed: bool | None = None
 ) -> Iterator[RatingBatch]:
     """Read ratings from a text or Parquet file, some at a time.
 
@@ -738,7 +748,7 @@ def rating_batches(
         As for `read_ratings`, but not standard input.
     options : BatchOptions
         How to read it. Ratings which are words need a scale.
-    after : Mark, optional
+    after : Offset, optional
         Where to go on; by default from the beginning.
     timed : bool, optional
         Whether earlier batches of this file had times. If not, none are looked for; if so, what is no time is an error.

@@ -29,7 +29,7 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from cofactor.datasets.table import Cells, Choose, Mark, Piece, Table, TableOptions, Words, numpy_of
+from cofactor.datasets.table import Cells, Choose, Offset, Piece, Table, TableOptions, Words, numpy_of
 from cofactor.errors import InvalidInputError, Place
 from cofactor.files import PathLike, display_name, is_utf8, not_decoded, opened, to_utf8
 from cofactor.limits import COLUMNS
@@ -389,7 +389,7 @@ PIECE = 1 << 24  #: bytes read at a time
 _LONGEST = 8  # pieces that one line, or one cell in quotation marks, may take
 
 
-def pieces(path: PathLike, options: TableOptions, choose: Choose, after: Mark) -> Iterator[Piece]:
+def pieces(path: PathLike, options: TableOptions, choose: Choose, after: Offset) -> Iterator[Piece]:
     """Yield the rows of a file some at a time; see `cofactor.datasets.formats.read_pieces`."""
     file = display_name(path)
     with opened(path) as stream:
@@ -398,12 +398,12 @@ def pieces(path: PathLike, options: TableOptions, choose: Choose, after: Mark) -
     head = read_text(first, file, replace(options, encoding="utf-8"))
     positions = choose(head)
     with opened(path) as stream:
-        mark = Mark()
+        mark = Offset()
         if is_utf8(options.encoding) and stream.seekable():
             stream.seek(after.bytes)
             mark = after
         for data in _whole_lines(_blocks(stream, file, options.encoding), file):
-            end = Mark(0, mark.bytes + len(data), mark.lines + data.count(b"\n"))
+            end = Offset(0, mark.bytes + len(data), mark.lines + data.count(b"\n"))
             if end.bytes > after.bytes:
                 table = _going_on(head, data, mark.lines) if mark.bytes else head
                 if table is not None:
