@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.datasets import load_svmlight_file
@@ -56,6 +56,7 @@ def test_the_fast_way_equals_the_careful_one(rows, keep_blank, blank):
 
 
 @given(text=st.text("019.:,-+eE #\n\t\rx", max_size=40))
+@example(" 0.")  # a label is an integer after blanks, too
 @settings(max_examples=400)
 def test_what_the_fast_way_accepts_the_careful_one_reads_alike(text):
     data = text.encode() + b"\n"

@@ -30,7 +30,7 @@ from cofactor.typing import LABEL_DTYPE, Features, Labels
 BLOCK_BYTES = 1 << 21
 
 _PLAIN = b"0123456789 \t\r\n,:.-+eE"  # of other signs scikit-learn takes more than we do, such as nan and 1_000
-_SIGNED = re.compile(rb"\n[\d,]*+[.eE+-]|[ \t][+-]")  # a label or an index which is no plain integer
+_SIGNED = re.compile(rb"\n[ \t\r]*+[\d,]*+[.eE+-]|[ \t\r][+-]")  # a label or an index which is no plain integer
 _LARGEST_INDEX = 2**31 - 2
 _MOST_DIGITS = 18  # of a number of rows, features or labels
 
