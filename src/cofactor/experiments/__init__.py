@@ -1,15 +1,17 @@
 """The published tables and figures of this field, declared as data; `cofactor reproduce` runs them.
 
-============================  ============================================================
-``base``                      what experiments are made of, and the document of all of them
-``kumar, li, omf, mnmtf``     the experiments, by their source
-``demos``                     what `cofactor demo` shows
-``declared``                  comparisons of your own, declared in TOML files
-============================  ============================================================
+=======================================  =====================================================================
+``reproduction``, ``document``           what an experiment is, how it is run, and the document of all of them
+``paper``, ``results``                   what papers are made of: cells, published numbers beside ours, tests
+``kumar, li, omf, mnmtf`` (TOML and .py) the experiments, by their source
+``*_work``, ``plane``                    what cells measure
+``demos``                                what `cofactor demo` shows
+``declared``                             comparisons of your own, declared in TOML files
+=======================================  =====================================================================
 
-`experiments` returns all of them by name. A new one is an `Experiment` in the tuple ``EXPERIMENTS`` of a module listed
-in ``_MODULES``. What it measures stands in a module of its own, without claims or pictures: the source of that module,
-and of all that it imports, is part of the keys of its results.
+`experiments` returns all of them by name. A new one is an entry in the TOML file of its paper and one in the tuple
+``EXPERIMENTS`` of its module. What it measures stands in a module of its own, without claims or pictures: the source of
+that module, and of all that it imports, is part of the keys of its results.
 """
 
 from __future__ import annotations
@@ -18,25 +20,13 @@ from functools import cache
 from importlib import import_module
 
 from cofactor.errors import InvalidInputError
-from cofactor.experiments.base.experiment import Experiment
+from cofactor.experiments.reproduction import Experiment
 from cofactor.text import did_you_mean
 
 __all__ = ["experiment", "experiments"]
 
 #: In the order of the sources.
-_MODULES: tuple[str, ...] = (
-    "kumar.geometry",
-    "kumar.convergence",
-    "kumar.curves",
-    "kumar.factors",
-    "kumar.tables",
-    "kumar.mlchmf",
-    "kumar.groups",
-    "kumar.grople",
-    "omf.tables",
-    "mnmtf.tables",
-    "li.tables",
-)
+_MODULES = ("kumar_ratings", "kumar_labels", "omf", "mnmtf", "li")
 
 
 @cache

@@ -1,0 +1,28 @@
+"""The keys of cells: which code has a say in them, and which has not."""
+
+from __future__ import annotations
+
+import pytest
+
+from cofactor import published
+from cofactor.evaluation.run.cells import Cell
+from cofactor.experiments import experiments
+from cofactor.experiments.paper import label_cell, printed_cell
+from cofactor.experiments.plane import convergence
+
+
+def test_every_cell_says_which_code_takes_part() -> None:
+    every: list[Cell] = [one for each in experiments().values() for one in each.cells("full")]
+    assert all(one.code for one in every)
+    # A model that takes no part has no say.
+    first, second = label_cell("MLkNN", "emotions", "kfold 1/10"), label_cell("OMF", "emotions", "kfold 1/10")
+    assert first.code != second.code
+
+
+def test_a_printed_digit_has_a_say_in_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = {"alpha": 0.1}
+    before = printed_cell(convergence, "MMMF", "thesis-3.6", settings=settings).key
+    assert printed_cell(convergence, "MMMF", "thesis-3.6", settings=settings).key == before
+    matrix = published.matrix
+    monkeypatch.setattr(published, "matrix", lambda name: matrix(name) + (name == "thesis-3.6"))
+    assert printed_cell(convergence, "MMMF", "thesis-3.6", settings=settings).key != before
