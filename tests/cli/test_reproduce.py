@@ -78,7 +78,7 @@ def test_results_are_found_without_the_data(run, tmp_path: Path, monkeypatch: py
     done = Result(**facts, version=cofactor.__version__, status="done", measures=measures, error="", seconds=1.0)
     with ResultStore(store) as kept:
         kept.put(done)
-    monkeypatch.setattr("cofactor.experiments.paper.checksum", lambda name: "")
+    monkeypatch.setattr("cofactor.experiments.papers.checksum", lambda name: "")
     (found,) = json.loads(
         run("reproduce", "thesis-table-4.1", "--quick", "--from-store", "--store", store, "--json").out
     )

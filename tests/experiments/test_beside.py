@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from cofactor.evaluation.run.cells import Result
-from cofactor.experiments.paper import Reason, beside
+from cofactor.experiments.papers import Reason, beside
 from cofactor.experiments.reproduction import Sample
 from cofactor.published import Misprint
 

@@ -7,7 +7,7 @@ import pytest
 from cofactor import published
 from cofactor.evaluation.run.cells import Cell
 from cofactor.experiments import experiments
-from cofactor.experiments.paper import label_cell, printed_cell
+from cofactor.experiments.papers import label_cell, printed_cell
 from cofactor.experiments.plane import convergence
 
 

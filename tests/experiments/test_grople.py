@@ -5,7 +5,7 @@ from tests.experiments.results import result
 
 from cofactor import published
 from cofactor.experiments import experiment
-from cofactor.experiments.kumar_labels import (
+from cofactor.experiments.papers.kumar_labels import (
     GROPLE,
     MEASURES,
     REALIGNED,

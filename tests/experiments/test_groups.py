@@ -4,8 +4,8 @@ import pytest
 from tests.experiments.results import result
 
 from cofactor.experiments import experiment as named
-from cofactor.experiments.kumar_labels import REALIGNED, influence_claims, size_claims
 from cofactor.experiments.label_work import group_sparsity
+from cofactor.experiments.papers.kumar_labels import REALIGNED, influence_claims, size_claims
 from cofactor.experiments.reproduction import Reproduction, Sample
 
 EXPERIMENTS = [named(f"thesis-figure-6.{number}") for number in (1, 2, 3)]

@@ -7,7 +7,7 @@ import pytest
 
 from cofactor.evaluation.labels import evaluate_labels
 from cofactor.experiments.label_work import label_fold, label_set, model_of, rows_of
-from cofactor.experiments.paper import label_cell
+from cofactor.experiments.papers import label_cell
 from cofactor.labels import MLkNN
 from cofactor.metrics import label_report
 

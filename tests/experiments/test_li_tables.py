@@ -5,7 +5,6 @@ import pytest
 
 from cofactor.evaluation.run.cells import Result
 from cofactor.experiments import experiments
-from cofactor.experiments.li import EMOTIONS, INVERSIONS, PAPER, claims_of, inversion_claims, whole_cells
 from cofactor.experiments.li_work import (
     LEARNERS,
     MEASURES,
@@ -15,6 +14,7 @@ from cofactor.experiments.li_work import (
     label_measures,
     learned_split,
 )
+from cofactor.experiments.papers.li import EMOTIONS, INVERSIONS, PAPER, claims_of, inversion_claims, whole_cells
 from cofactor.experiments.reproduction import Sample
 from cofactor.labels import ChainCRFEnsemble
 

@@ -6,7 +6,7 @@ from tests.experiments.results import result
 
 from cofactor import published
 from cofactor.experiments import experiments
-from cofactor.experiments.kumar_labels import (
+from cofactor.experiments.papers.kumar_labels import (
     LARGE,
     MLCHMF,
     REALIGNED,

@@ -8,7 +8,7 @@ from tests.experiments.results import result
 from cofactor import published
 from cofactor.datasets import load_labels
 from cofactor.experiments import experiment
-from cofactor.experiments.mnmtf import (
+from cofactor.experiments.papers.mnmtf import (
     FEATURES,
     PRINTED_RULE,
     better_than_all_features,

@@ -3,7 +3,7 @@
 from tests.experiments.results import result
 
 from cofactor.experiments import experiment
-from cofactor.experiments.omf import METHODS, SEEN, best_three, cuts, learning_the_cut, seen_rows
+from cofactor.experiments.papers.omf import METHODS, SEEN, best_three, cuts, learning_the_cut, seen_rows
 
 TABLE = experiment("omf-table-2")
 MANY_LABELS = ("corel5k", "bibtex")

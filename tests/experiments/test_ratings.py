@@ -9,7 +9,7 @@ from tests.experiments.results import result_of
 from cofactor import published
 from cofactor.evaluation.run.cells import Cell
 from cofactor.experiments import experiment as named
-from cofactor.experiments.kumar_ratings import claim_lower, excess
+from cofactor.experiments.papers.kumar_ratings import claim_lower, excess
 from cofactor.experiments.plane import convergence
 from cofactor.experiments.rating_work import THESIS, errors_of_groups, errors_tuned, load, recovery_errors
 from cofactor.experiments.reproduction import Reproduction

@@ -1,13 +1,13 @@
 """The published tables and figures of this field, declared as data; `cofactor reproduce` runs them.
 
-=======================================  =====================================================================
-``reproduction``, ``document``           what an experiment is, how it is run, and the document of all of them
-``paper``, ``results``                   what papers are made of: cells, published numbers beside ours, tests
-``kumar, li, omf, mnmtf`` (TOML and .py) the experiments, by their source
-``*_work``, ``plane``                    what cells measure
-``demos``                                what `cofactor demo` shows
-``declared``                             comparisons of your own, declared in TOML files
-=======================================  =====================================================================
+=============================  ============================================================
+``reproduction``               what an experiment is, and how it is run
+``papers``                     the experiments, by their source: a TOML file, and a module
+``results``, ``document``      what they are made of, and the document of all of them
+``*_work``, ``plane``          what their cells measure
+``demos``                      what `cofactor demo` shows
+``declared``                   comparisons of your own, declared in TOML files
+=============================  ============================================================
 
 `experiments` returns all of them by name. A new one is an entry in the TOML file of its paper and one in the tuple
 ``EXPERIMENTS`` of its module. What it measures stands in a module of its own, without claims or pictures: the source of
@@ -32,7 +32,7 @@ _MODULES = ("kumar_ratings", "kumar_labels", "omf", "mnmtf", "li")
 @cache
 def experiments() -> dict[str, Experiment]:
     """Return every experiment by its name."""
-    found = [one for name in _MODULES for one in import_module(f"{__name__}.{name}").EXPERIMENTS]
+    found = [one for name in _MODULES for one in import_module(f"{__name__}.papers.{name}").EXPERIMENTS]
     return {one.name: one for one in found}
 
 

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 import cofactor
-from cofactor.experiments.paper import Paper
+from cofactor.experiments.papers import Paper
 from cofactor.experiments.reproduction import Claim, Experiment, Origin, Picture, Reproduction, Row, Sample
 from cofactor.files import PathLike, replacing
 from cofactor.plots import save_figure

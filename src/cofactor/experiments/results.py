@@ -15,7 +15,7 @@ from cofactor.errors import InvalidInputError
 from cofactor.evaluation.run.cells import Result
 from cofactor.evaluation.stats.rank_tests import Friedman, Nemenyi, friedman, nemenyi
 from cofactor.evaluation.stats.scores import Scores
-from cofactor.experiments.paper import samples
+from cofactor.experiments.papers import samples
 from cofactor.experiments.reproduction import Claim, Origin, Picture, Row, Sample
 from cofactor.plots import plot_critical_difference
 from cofactor.published import METRICS, Published

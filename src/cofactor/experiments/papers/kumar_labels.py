@@ -14,7 +14,7 @@ from cofactor import published
 from cofactor.evaluation.run.cells import Cell, Result, cell
 from cofactor.evaluation.stats.scores import Scores
 from cofactor.experiments.label_work import folds, group_sparsity
-from cofactor.experiments.paper import Paper, checksum, label_cell, samples
+from cofactor.experiments.papers import Paper, checksum, label_cell, samples
 from cofactor.experiments.reproduction import Claim, Extent, Outcome, Picture, Row, Sample
 from cofactor.experiments.results import (
     PRINTED,

@@ -9,7 +9,7 @@ from cofactor import published
 from cofactor.evaluation.run.cells import Cell, Result
 from cofactor.evaluation.stats.scores import Scores
 from cofactor.experiments.label_work import folds
-from cofactor.experiments.paper import VARIANTS, Paper, label_cell, samples
+from cofactor.experiments.papers import VARIANTS, Paper, label_cell, samples
 from cofactor.experiments.reproduction import Claim, Extent, Outcome
 from cofactor.experiments.results import (
     PRINTED,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cofactor import published
 from cofactor.evaluation.run.cells import Cell, Result
 from cofactor.evaluation.stats.scores import Scores
-from cofactor.experiments.paper import Paper, label_cell, samples
+from cofactor.experiments.papers import Paper, label_cell, samples
 from cofactor.experiments.reproduction import Claim, Extent, Outcome, Picture
 from cofactor.experiments.results import (
     PRINTED,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cofactor import published
 from cofactor.evaluation.run.cells import Cell, Result, cell
-from cofactor.experiments.paper import Paper, printed_cell, rating_cell
+from cofactor.experiments.papers import Paper, printed_cell, rating_cell
 from cofactor.experiments.plane import convergence, published_factors, regions, sides
 from cofactor.experiments.rating_work import (
     IN_PLANE,

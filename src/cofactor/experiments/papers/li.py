@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cofactor import published
 from cofactor.evaluation.run.cells import Cell, Result, cell
 from cofactor.experiments.li_work import MEASURES, chains_split, learned_split, random_split
-from cofactor.experiments.paper import Paper, checksum
+from cofactor.experiments.papers import Paper, checksum
 from cofactor.experiments.reproduction import EXTENTS, Claim, Extent, Outcome, Picture, Sample
 from cofactor.experiments.results import means, points
 from cofactor.plots import plot_parameter_lines

@@ -1,7 +1,8 @@
 """A paper: what its TOML file declares of its experiments, the cells they are made of, published numbers beside ours.
 
 ``NAME.toml`` holds what is data: titles, notes, reasons why numbers differ, the settings and grids of methods. The
-module of the paper says which cells there are, and what their results show.
+module of the paper says which cells there are, and what their results show. Both stand apart from what cells measure:
+files of data beside a module that measures would be part of the keys of its results.
 """
 
 from __future__ import annotations
