@@ -162,8 +162,8 @@ def require_matplotlib() -> None:
         raise MissingPackageError("matplotlib", "pictures need", "plots") from error
 
 
-def tidy(ax: Axes, xlabel: str, ylabel: str, title: str = "", grid: bool = True) -> None:
-    """Label the axes and give them the quiet look which all pictures share."""
+def tidy(ax: Axes, xlabel: str, ylabel: str, title: str = "", grid: bool = True) -> Axes:
+    """Label the axes, give them the quiet look which all pictures share, and return them."""
     as_written(ax.set_xlabel(xlabel, color=INK))
     as_written(ax.set_ylabel(ylabel, color=INK))
     if title:
@@ -174,6 +174,7 @@ def tidy(ax: Axes, xlabel: str, ylabel: str, title: str = "", grid: bool = True)
     if grid:
         ax.grid(visible=True, which="major", color=_GRID, linewidth=0.8)
         ax.set_axisbelow(True)
+    return ax
 
 
 def colour_bar(ax: Axes, mapped: Any, label: str, width: float = 0.045) -> None:
@@ -185,23 +186,17 @@ def colour_bar(ax: Axes, mapped: Any, label: str, width: float = 0.045) -> None:
     bar.ax.tick_params(labelsize=9, color=MUTED, labelcolor=INK)
 
 
-def legend(ax: Axes, title: str | None = None, pad: float = 1.0) -> None:
-    """Explain the series to the right of the axes, where no data are; long names are broken into several lines.
+def legend(ax: Axes, title: str | None = None, pad: float = 1.0) -> Axes:
+    """Explain the series to the right of the axes, where no data are, and return the axes; long names are broken.
 
     The distance `pad` is in letters, not a share of the axes: so the layout is the same however often it is made.
     """
-    drawn = ax.legend(
-        frameon=False,
-        fontsize=9,
-        title=title,
-        title_fontsize=9,
-        loc="upper left",
-        bbox_to_anchor=(1.0, 1.0),
-        borderaxespad=pad,
-    )
+    look: dict[str, Any] = {"frameon": False, "fontsize": 9, "title_fontsize": 9}
+    drawn = ax.legend(title=title, loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=pad, **look)
     for text in drawn.get_texts():
         text.set_text(textwrap.fill(text.get_text(), _LINE, replace_whitespace=False, drop_whitespace=False))
         as_written(text)
+    return ax
 
 
 def share_legend(panels: Sequence[Axes]) -> None:

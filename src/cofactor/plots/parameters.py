@@ -168,14 +168,11 @@ def plot_parameter_lines(
     ax = new_axes(ax)
     for index, (name, x, mean, spread) in enumerate(checked):
         order = np.argsort(x, kind="stable")
-        bars = None if spread is None else spread[order]
-        style = series_style(index)
-        ax.errorbar(x[order], mean[order], bars, label=name, linewidth=1.6, markersize=5, capsize=3, **style)
+        style = series_style(index) | {"linewidth": 1.6, "markersize": 5, "capsize": 3}
+        ax.errorbar(x[order], mean[order], None if spread is None else spread[order], label=name, **style)
     if logarithmic:
         ax.set_xscale("log")
-    tidy(ax, parameter, measure, title)
-    legend(ax)
-    return ax
+    return legend(tidy(ax, parameter, measure, title))
 
 
 def check_lines(lines: Any, name: str, first: str) -> None:

@@ -91,9 +91,7 @@ def plot_recall_curves(
         ax.plot(lengths[order], values[order], label=name, linewidth=1.6, markersize=5, **series_style(index))
     ax.set_ylim(bottom=0)
     ax.set_xlim(left=0)
-    tidy(ax, "items of each list, k", measure, title)
-    legend(ax)
-    return ax
+    return legend(tidy(ax, "items of each list, k", measure, title))
 
 
 def plot_coverage_tradeoff(
@@ -149,9 +147,7 @@ def plot_coverage_tradeoff(
         ax.plot([across], [up], label=name, markersize=8, **style)
     ax.set_xlim(left=0)
     ax.set_ylim(bottom=0)
-    tidy(ax, coverage, measure, title)
-    legend(ax)
-    return ax
+    return legend(tidy(ax, coverage, measure, title))
 
 
 def plot_popularity(
@@ -219,9 +215,9 @@ def plot_popularity(
         ax.errorbar(across, up, spread, label=name, linewidth=1.6, markersize=5, capsize=2, **series_style(index))
     ax.set_xlim(left=0)
     ax.set_ylim(bottom=0)
-    tidy(ax, "popularity of what users rated (share of users)", "popularity of what is recommended", title)
-    legend(ax)
-    return ax
+    return legend(
+        tidy(ax, "popularity of what users rated (share of users)", "popularity of what is recommended", title)
+    )
 
 
 def _check_methods(given: Any, argument: str, what: str, of_scores: str) -> None:
@@ -297,9 +293,7 @@ def plot_interaction_reliability(
     ax.plot(span, span, color=MUTED, linestyle="--", linewidth=1.2, label="calibrated", zorder=1)
     ax.set_xscale("log")
     ax.set_yscale("log")
-    tidy(ax, "predicted probability of an interaction", "share with an interaction", title)
-    legend(ax)
-    return ax
+    return legend(tidy(ax, "predicted probability of an interaction", "share with an interaction", title))
 
 
 def plot_recommendations(
