@@ -301,25 +301,26 @@ def numbers(values: ArrayLike, name: str, *, positive: bool = False) -> NDArray[
     return array
 
 
-def series(
-    curves: Mapping[str, tuple[ArrayLike, ArrayLike]], name: str, parts: tuple[str, str]
-) -> Iterator[tuple[str, NDArray[np.float64], NDArray[np.float64]]]:
-    """Yield label, x and y of each curve, checked."""
+def series(curves: Mapping[str, Sequence[ArrayLike | None]], name: str, parts: Sequence[str]) -> Iterator[Any]:
+    """Yield label and arrays of each curve, checked: two, or three, of which the last, deviations, may be None."""
+    whole = f"({', '.join(parts)})"
     if not isinstance(curves, Mapping):
         raise InvalidTypeError(
-            f"{name} must be a mapping from names to ({parts[0]}, {parts[1]}), found {type(curves).__name__}",
-            argument=name,
+            f"{name} must be a mapping from names to {whole}, found {type(curves).__name__}", argument=name
         )
     if not curves:
-        raise InvalidInputError(f"{name} is empty: give at least one name with ({parts[0]}, {parts[1]})", argument=name)
-    for label, pair in curves.items():
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise InvalidInputError(
-                f"{name}[{label!r}] must be a pair ({parts[0]}, {parts[1]}), found {pair!r:.60}", argument=name
-            )
-        x, y = (numbers(part, f"{parts[k]} of {name}[{label!r}]") for k, part in enumerate(pair))
-        same_size(x, y, f"{parts[0]} of {name}[{label!r}]", parts[1])
-        yield str(label), x, y
+        raise InvalidInputError(f"{name} is empty: give at least one name with {whole}", argument=name)
+    for label, given in curves.items():
+        place = f"{name}[{label!r}]"
+        if not isinstance(given, tuple | list) or len(given) != len(parts):
+            raise InvalidInputError(f"{place} must hold {whole}, found {given!r:.60}", argument=name)
+        missing = len(given) == 3 and given[2] is None
+        arrays = [numbers(part, f"{parts[k]} of {place}") for k, part in enumerate(given) if k < 2 or not missing]
+        for array, what in zip(arrays[1:], parts[1:], strict=False):
+            same_size(arrays[0], array, f"{parts[0]} of {place}", what)
+        if len(arrays) == 3 and arrays[2].min() < 0:
+            raise InvalidInputError(f"{parts[2]} of {place} must not be negative, found {arrays[2].min()}")
+        yield (str(label), *arrays, *([None] if missing else []))
 
 
 def same_size(first: NDArray[Any], second: NDArray[Any], first_name: str, second_name: str) -> None:

@@ -134,8 +134,6 @@ def plot_coverage_tradeoff(
     ['popularity', 'EASE']
     """
     _check_methods(points, "points", "(coverage, accuracy)", "{name: (coverage, s.mean(name, 'ndcg@10').mean)}")
-    if not points:
-        raise InvalidInputError("points is empty: give at least one method", argument="points")
     checked = {str(name): numbers(point, f"points[{name!r}]") for name, point in points.items()}
     for name, point in checked.items():
         if len(point) != 2:
@@ -195,8 +193,6 @@ def plot_popularity(
     """
     check_number("n_groups", n_groups, low=1, whole=True)
     _check_methods(recommended, "recommended", "the popularity of lists", "what user_popularities returns of lists")
-    if not recommended:
-        raise InvalidInputError("recommended is empty: give at least one method", argument="recommended")
     own = np.asarray(rated, dtype=np.float64)
     ax = new_axes(ax, 7.4, 4.6)
     highest = 0.0
@@ -223,6 +219,8 @@ def plot_popularity(
 def _check_methods(given: Any, argument: str, what: str, of_scores: str) -> None:
     """Refuse what is no mapping from method; of the scores of an evaluation say where they hold it."""
     if isinstance(given, Mapping):
+        if not given:
+            raise InvalidInputError(f"{argument} is empty: give at least one method", argument=argument)
         return
     kind = type(given).__name__
     advice = f"of the {kind} s pass {of_scores}" if hasattr(given, "of_lists") else ""
@@ -234,8 +232,7 @@ def _group_means(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return the means of both over groups, and twice the standard error of the second."""
     errors = [np.std(values[group], ddof=1) / np.sqrt(len(group)) if len(group) > 1 else 0.0 for group in groups]
-    means = (np.array([part[group].mean() for group in groups]) for part in (own, values))
-    across, up = means
+    across, up = (np.array([part[group].mean() for group in groups]) for part in (own, values))
     return across, up, 2 * np.array(errors)
 
 

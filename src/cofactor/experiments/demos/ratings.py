@@ -222,8 +222,9 @@ class RatingDemo(Demo):
         yield self.drawn(plot_confusion(counts, data.scale, title=best), place / "confusion.png", name=best)
         if finding.extent.full:
             known = finding.examples["known_user"]
-            shown = zip(*((one.title, one.p_interact, one.p_like) for one in known.recommended), strict=True)
-            ax = plot_recommendations(*shown, title=f"User {known.user}, recommended by Recommender")
+            shown = [(one.title, one.p_interact, one.p_like) for one in known.recommended]
+            names, interact, like = zip(*shown, strict=True)
+            ax = plot_recommendations(names, interact, like, title=f"User {known.user}, recommended by Recommender")
             yield self.drawn(ax, place / "recommendations.png", user=known.user)
             grid = self.alphas(data, finding.extent)
             with report.steps(len(_SOLVERS) + len(_TRADEOFF) * len(grid)):

@@ -266,7 +266,13 @@ def _mlchmf_diagrams(results: Sequence[Result]) -> Outcome:
 
 def _sparsity_cells(extent: Extent) -> list[Cell]:
     weights = [(0.001, 1.0)] if extent == "quick" else [(0.001, 1.0), (1.0, 1.0), (1.0, 10.0)]
-    place = {"method": "GroPLE", "data": "medical", "split": "all", "checksum": checksum("medical"), "uses": [GroPLE]}
+    place: dict[str, Any] = {
+        "method": "GroPLE",
+        "data": "medical",
+        "split": "all",
+        "checksum": checksum("medical"),
+        "uses": [GroPLE],
+    }
     return [cell(group_sparsity, **place, alpha_u=u, alpha_v=v, n_groups=5) for u, v in weights]
 
 
@@ -420,7 +426,8 @@ def _size_outcome(results: Sequence[Result]) -> Outcome:
                     partial(plot_parameter_lines, lines, parameter="number of groups K", measure=words, title=title),
                 )
             )
-        of_labels = size_claims(*tables, title)
+        accuracy, macro = tables
+        of_labels = size_claims(accuracy, macro, title)
         claims += [replace(claim, origin="ours") for claim in of_labels] if variant else of_labels
     return Outcome(claims=[*claims, realignment(results, "accuracy")], pictures=pictures)
 

@@ -77,7 +77,7 @@ def _sides_claims(measures: Mapping[str, Any]) -> list[Claim]:
 
 
 def _regions_cells(method: str, share: float, frequencies: Sequence[float], extent: Extent) -> list[Cell]:
-    settings = {
+    settings: dict[str, Any] = {
         "made": {"n_users": 5, "n_items": 1000, "n_factors": 2},
         "share": share,
         "frequencies": list(frequencies),
@@ -720,32 +720,31 @@ def _outcome_41(results: Sequence[Result]) -> Outcome:
 
 EVEN, UNEVEN = (1, 1, 1, 1, 1), (1, 0.3, 0.1, 0.3, 1)
 
-EXPERIMENTS = tuple(
-    PAPER.experiment(name, cells, outcome)
-    for name, cells, outcome in (
-        ("thesis-figure-3.1", _sides_cells, _sides_outcome),
-        *(
-            (name, partial(_regions_cells, method, share, even), partial(_regions_outcome, name, share, claims))
-            for name, method, share, even, claims in (
-                ("thesis-figure-3.5", "MMMF", 0.1, EVEN, _claims_even),
-                ("thesis-figure-3.6", "MMMF", 0.2, UNEVEN, _claims_uneven),
-                ("thesis-figure-4.1", "PMMMF", 0.1, EVEN, _claims_proximal),
-            )
-        ),
-        *(
-            (name, partial(_convergence_cells, method, data), partial(_convergence_outcome, name))
-            for name, method, data in (
-                ("thesis-figure-3.4", "BinaryMMMF", "thesis-3.1"),
-                ("thesis-figure-3.7", "MMMF", "thesis-3.6"),
-            )
-        ),
-        ("thesis-figure-3.9", _validation_cells, _validation_outcome),
-        ("thesis-figure-3.12", _tradeoff_100k, _outcome_100k),
-        ("thesis-figure-4.2", _tradeoff_made, _outcome_made),
-        ("thesis-figure-3.11", _error_cells, _error_outcome),
-        ("thesis-figure-3.13", _time_cells, _time_outcome),
-        ("thesis-figure-3.15", _recovery_cells, _recovery_outcome),
-        ("thesis-table-3.19", _cells_319, _outcome_319),
-        ("thesis-table-4.1", _cells_41, _outcome_41),
-    )
+_PARTS: tuple[tuple[str, Any, Any], ...] = (
+    ("thesis-figure-3.1", _sides_cells, _sides_outcome),
+    *(
+        (name, partial(_regions_cells, method, share, even), partial(_regions_outcome, name, share, claims))
+        for name, method, share, even, claims in (
+            ("thesis-figure-3.5", "MMMF", 0.1, EVEN, _claims_even),
+            ("thesis-figure-3.6", "MMMF", 0.2, UNEVEN, _claims_uneven),
+            ("thesis-figure-4.1", "PMMMF", 0.1, EVEN, _claims_proximal),
+        )
+    ),
+    *(
+        (name, partial(_convergence_cells, method, data), partial(_convergence_outcome, name))
+        for name, method, data in (
+            ("thesis-figure-3.4", "BinaryMMMF", "thesis-3.1"),
+            ("thesis-figure-3.7", "MMMF", "thesis-3.6"),
+        )
+    ),
+    ("thesis-figure-3.9", _validation_cells, _validation_outcome),
+    ("thesis-figure-3.12", _tradeoff_100k, _outcome_100k),
+    ("thesis-figure-4.2", _tradeoff_made, _outcome_made),
+    ("thesis-figure-3.11", _error_cells, _error_outcome),
+    ("thesis-figure-3.13", _time_cells, _time_outcome),
+    ("thesis-figure-3.15", _recovery_cells, _recovery_outcome),
+    ("thesis-table-3.19", _cells_319, _outcome_319),
+    ("thesis-table-4.1", _cells_41, _outcome_41),
 )
+
+EXPERIMENTS = tuple(PAPER.experiment(*part) for part in _PARTS)

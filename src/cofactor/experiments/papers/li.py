@@ -34,8 +34,8 @@ DRAWS = {"quick": 1, "normal": 3, "full": 10}
 
 
 def _cell(function: Callable[..., Any], method: str, draw: int, **parameters: Any) -> Cell:
-    place = {"data": "cal500", "split": f"holdout {draw + 1}/50", "checksum": checksum("cal500")}
-    return cell(function, method=method, uses=(), **place, **parameters)
+    found, split = checksum("cal500"), f"holdout {draw + 1}/50"
+    return cell(function, method=method, data="cal500", split=split, checksum=found, uses=(), **parameters)
 
 
 def row_cells(
@@ -77,18 +77,17 @@ def chains_cells(extent: Extent) -> list[Cell]:
 
     The many have a prior of variance 1, since their fits would take several times as long with a weaker one.
     """
-    many = [(0, 1001, {}, "")] if extent == "full" else []
-    few = [(draw, 51, {"alpha": [0.1, 1.0, 10.0, 100.0]}, "51 chains") for draw in range(DRAWS[extent])]
+    numbers = [(draw, 51) for draw in range(DRAWS[extent])] + ([(0, 1001)] if extent == "full" else [])
     return [
         _cell(
             *(chains_split, "random chains", draw),
             n_chains=n_chains,
-            grid=grid,
+            grid={} if n_chains == 1001 else {"alpha": [0.1, 1.0, 10.0, 100.0]},
             settings={"random_state": draw},
             by={} if draw else INVERSIONS,
-            variant=variant,
+            variant="" if n_chains == 1001 else "51 chains",
         )
-        for draw, n_chains, grid, variant in few + many
+        for draw, n_chains in numbers
     ]
 
 
