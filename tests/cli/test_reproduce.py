@@ -9,8 +9,7 @@ import pytest
 import cofactor
 from cofactor.evaluation import ResultStore, RunProgress
 from cofactor.evaluation.store import Result
-from cofactor.experiments import experiments
-from cofactor.experiments.base import reproduction
+from cofactor.experiments import experiments, reproduction
 
 GEOMETRY = "thesis-figure-3.1"  # made of printed factors: in a moment, and without a data set
 STARTS = "thesis-figure-3.4"
@@ -76,7 +75,7 @@ def test_results_are_found_without_the_data(run, tmp_path: Path, monkeypatch: py
     measures = {"mae": 0.7, "rmse": 1.0, "train_mae": 0.08}
     done = Result(**facts, version=cofactor.__version__, status="done", measures=measures, error="", seconds=1.0)
     ResultStore(store).put(done)
-    monkeypatch.setattr("cofactor.experiments.base.cells.checksum", lambda name: "")
+    monkeypatch.setattr("cofactor.experiments.papers.checksum", lambda name: "")
     (found,) = json.loads(
         run("reproduce", "thesis-table-4.1", "--quick", "--from-store", "--store", store, "--json").out
     )

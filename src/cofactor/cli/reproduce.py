@@ -22,8 +22,7 @@ from cofactor.progress import Display
 if TYPE_CHECKING:
     from cofactor.evaluation.running import RunProgress
     from cofactor.evaluation.store import ResultStore
-    from cofactor.experiments.base.experiment import Experiment, Extent
-    from cofactor.experiments.base.reproduction import Reproduction
+    from cofactor.experiments.reproduction import Experiment, Extent, Reproduction
 
 
 def reproduce(
@@ -82,7 +81,7 @@ def reproduce(
         for one in found:
             show_reproduction(one)
     if document is not None:
-        from cofactor.experiments.base.document import FRONT, write_document
+        from cofactor.experiments.document import FRONT, write_document
 
         write_document(document, found, text)
         note(f"wrote {Path(document) / FRONT}")
@@ -100,8 +99,8 @@ def _found(
     quiet: bool,
 ) -> list[Reproduction]:
     with loading():
-        from cofactor.experiments.base.reproduction import reproduce as run
-        from cofactor.experiments.base.reproduction import stored
+        from cofactor.experiments.reproduction import reproduce as run
+        from cofactor.experiments.reproduction import stored
 
     if from_store:
         return stored(chosen, extent, store)
@@ -166,7 +165,7 @@ def _progress(quiet: bool) -> Iterator[Any]:
 
 def _list(as_json: bool) -> None:
     from cofactor.experiments import experiments
-    from cofactor.experiments.base.experiment import EXTENTS
+    from cofactor.experiments.reproduction import EXTENTS
 
     rows = [
         {"name": one.name, "title": one.title, "source": one.source, **{e: len(one.cells(e)) for e in EXTENTS}}
