@@ -179,7 +179,7 @@ def test_legends_lie_beside_the_data(picture):
     assert box.y0 >= figure.y0
 
 
-@pytest.mark.parametrize("picture", ["confusion", "learning_curves", "parameter_lines", "tradeoff"])
+@pytest.mark.parametrize("picture", ["confusion", "tradeoff"])  # with a bar of colours, and with a legend
 def test_a_picture_drawn_twice_is_the_same(picture):
     """Its layout has settled at the first time; a label would be cut off otherwise."""
     ax = PICTURES[picture][1]("HMF")
