@@ -42,7 +42,7 @@ def line_of(labels, pairs, blank=" "):
 
 
 @given(rows=rows, keep_blank=st.booleans(), blank=st.sampled_from([" ", "  ", "\t"]))
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_the_fast_way_equals_the_careful_one(rows, keep_blank, blank):
     text = "".join(line_of(*row, blank) + "\n" for row in rows).encode()
     fast = svm_text._fast(text, 1, keep_blank)
@@ -53,7 +53,7 @@ def test_the_fast_way_equals_the_careful_one(rows, keep_blank, blank):
 
 
 @given(text=st.text("019.:,-+eE #\n\t\rx", max_size=40))
-@settings(max_examples=400)
+@settings(max_examples=150)
 def test_what_the_fast_way_accepts_the_careful_one_reads_alike(text):
     data = text.encode() + b"\n"
     fast = svm_text._fast(data, 1, True)
@@ -76,14 +76,14 @@ def test_what_the_fast_way_accepts_the_careful_one_reads_alike(text):
         ),
     )
 )
-@settings(max_examples=300)
+@settings(max_examples=120)
 def test_every_number_is_rounded_as_python_does(value):
     block = svm_text.parse(f"0:{value}\n".encode(), 1, "file", False)
     assert block.values.tolist() == [float(value)]
 
 
 @given(rows=rows, header=st.booleans(), size=st.integers(1, 60))
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_round_trip_in_blocks_of_any_size(rows, header, size, tmp_path_factory):
     X, Y = np.zeros((len(rows), 100)), np.zeros((len(rows), 41))
     for i, (labels, pairs) in enumerate(rows):

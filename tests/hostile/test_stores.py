@@ -18,7 +18,7 @@ from tests.hostile.mutations import failures
 from cofactor.errors import InputWarning
 from cofactor.evaluation import Cell, DamagedStoreError, Result, ResultStore, StoreError, run_cells
 
-N_TRIALS = int(os.environ.get("COFACTOR_HOSTILE", "150"))
+N_TRIALS = int(os.environ.get("COFACTOR_HOSTILE", "75"))
 N_RESULTS = 60
 _PAGE = 4096
 
