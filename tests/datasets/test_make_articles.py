@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.model_selection import train_test_split
+from tests.together import together
 
 from cofactor.datasets import load_labels, make_articles
 from cofactor.labels import BinaryRelevance, LabelRidge, MLkNN
@@ -105,7 +106,7 @@ def test_models_do_as_on_real_sets(made):
     assert 0.01 < ridge[0] - near[0] < 0.15
 
 
-@pytest.mark.parametrize(
+@together(
     ("options", "message"),
     [
         ({"n_articles": 9}, "n_articles=9: expected a whole number of at least 10"),
