@@ -19,8 +19,8 @@ from tests.brief import brief_demo
 
 from cofactor.cli.demo import TerminalReporter, move_report
 from cofactor.datasets import load_ratings, make_ratings
+from cofactor.experiments.demos import Extent, Finding, Trial, run_demo
 from cofactor.experiments.demos import ratings as demo_of_ratings
-from cofactor.experiments.demos.base import Extent, Finding, Trial, run_demo
 from cofactor.experiments.demos.ratings import RatingDemo
 from cofactor.ratings import OrdinalProbit
 from cofactor.ratings.ranking import EASE, Recommender

@@ -13,10 +13,9 @@ from sklearn.base import clone
 
 from cofactor.cli.demo import TerminalReporter
 from cofactor.datasets import load_labels, make_labels
+from cofactor.experiments.demos import Extent, Finding, Trial, run_demo
 from cofactor.experiments.demos import labels as demo_of_labels
-from cofactor.experiments.demos.all_labels import SHOWN, FullLabelDemo
-from cofactor.experiments.demos.base import Extent, Finding, Trial, run_demo
-from cofactor.experiments.demos.labels import made_up
+from cofactor.experiments.demos.labels import SHOWN, FullLabelDemo, made_up
 from cofactor.metrics import LABEL_METRICS, micro_f1
 
 PICTURES = {"sure.png", "together.png"}

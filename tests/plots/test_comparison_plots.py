@@ -194,10 +194,10 @@ def test_shares_are_shares(share):
 @together(
     ("curves", "message"),
     [
-        ({}, "curves must be a mapping with at least one name"),
-        ([1], "curves must be a mapping with at least one name"),
-        ({"HMF": ([1], [1])}, r"curves\['HMF'\] must hold shares, means and deviations"),
-        ({"HMF": 3}, r"curves\['HMF'\] must hold shares, means and deviations"),
+        ({}, "curves is empty: give at least one name"),
+        ([1], "curves must be a mapping from names"),
+        ({"HMF": ([1], [1])}, r"curves\['HMF'\] must hold \(shares, means, deviations\)"),
+        ({"HMF": 3}, r"curves\['HMF'\] must hold \(shares, means, deviations\)"),
     ],
 )
 def test_learning_curves_of_another_form_are_refused(curves, message):

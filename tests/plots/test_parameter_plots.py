@@ -79,7 +79,7 @@ def test_lines_are_sorted_and_have_their_spread():
         (([1, 2], [0.1], None), "equally long"),
         (([1, 2], [0.1, 0.2], [0.1]), "equally long"),
         (([1, 2], [0.1, 0.2], [0.1, -1]), "must not be negative"),
-        (([1, 2], [0.1, 0.2]), "values, means and deviations"),
+        (([1, 2], [0.1, 0.2]), "values, means, deviations"),
     ],
 )
 def test_lines_refuse_what_does_not_fit(line, message):

@@ -183,8 +183,8 @@ def test_gap_of_a_flat_history(tmp_path):
     [
         ({}, ValueError, "is empty"),
         ([([0], [1])], TypeError, "must be a mapping from names to .* found list"),
-        ({"a": [1, 2, 3]}, ValueError, r"\['a'\] must be a pair"),
-        ({"a": 3}, ValueError, r"\['a'\] must be a pair"),
+        ({"a": [1, 2, 3]}, ValueError, r"\['a'\] must hold"),
+        ({"a": 3}, ValueError, r"\['a'\] must hold"),
         ({"a": ([0, 1], [1])}, ValueError, r"\['a'\].* must be equally long, found 2 and 1"),
         ({"a": ([], [])}, ValueError, r"\['a'\] must be one-dimensional and not empty, found shape \(0,\)"),
         ({"a": ([[0]], [[1]])}, ValueError, r"found shape \(1, 1\)"),

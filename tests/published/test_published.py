@@ -13,7 +13,7 @@ from tests.together import together
 
 from cofactor import labels, ratings
 from cofactor.datasets import available, load_labels
-from cofactor.experiments.base.ranks import printed_scores
+from cofactor.experiments.results import printed_scores
 from cofactor.published import FOLDER, METRICS, Misprint, Published, load, matrix, names, printed, value
 
 #: Numbers, data sets, protocols, methods, metrics of each table.

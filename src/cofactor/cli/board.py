@@ -13,8 +13,8 @@ from cofactor.progress import Display
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from cofactor.evaluation.run.cells import Result
-    from cofactor.evaluation.run.running import RunProgress
+    from cofactor.evaluation.running import RunProgress
+    from cofactor.evaluation.store import Result
     from cofactor.experiments.declared import Declared
 
 __all__ = ["Board", "duration"]
@@ -34,8 +34,7 @@ class Board:
     def __init__(self, declared: Declared, *, quiet: bool = False) -> None:
         from rich.live import Live
 
-        from cofactor.evaluation.checks import shown_metrics
-        from cofactor.evaluation.run.sources import sources_of, task_of
+        from cofactor.evaluation.comparison import shown_metrics, sources_of, task_of
         from cofactor.metrics import greater_is_better
 
         self.metric = shown_metrics(task_of(sources_of(declared.data)), declared.metrics)[0]

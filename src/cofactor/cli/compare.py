@@ -6,7 +6,6 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from cofactor.experiments.declared import Declared
 
 #: Options that may be given with a TOML file.
-_OF_THE_RUN = ("jobs", "store", "out", "retry", "rescue", "safe_csv", "json")
+_OF_THE_RUN = ("jobs", "store", "out", "retry", "safe_csv", "json")
 
 
 def compare(
@@ -71,9 +70,9 @@ def compare(
     store: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE",
+            metavar="FOLDER",
             help="Where every result is kept as it ends, so that a run that was stopped goes on where it was; by "
-            "default results.sqlite in the folder of --out.",
+            "default runs in the folder of --out.",
         ),
     ] = None,
     out: Annotated[
@@ -81,7 +80,6 @@ def compare(
     ] = None,
     safe_csv: options.SafeCsv = False,
     retry: options.Retry = False,
-    rescue: options.Rescue = False,
     json: options.Json = False,
     task: options.TaskOption = None,
     alpha: options.Alpha = "auto",
@@ -91,8 +89,8 @@ def compare(
     """Compare methods on data sets: mean ± standard deviation (rank), and whether the differences are more than chance.
 
     All methods see the same splits; alpha, and for labels what else matters, is chosen inside each training part.
-    Interrupt it whenever you like: with --out or --store, the same command goes on where it was, and several of them
-    may share the work. A cell that fails is told in a line, and does not stop the others.
+    Interrupt it whenever you like: with --out or --store, the same command goes on where it was. A cell that fails is
+    told in a line, and does not stop the others.
 
     With [bold]--rank[/bold], lists of recommendations are compared, popularity among them.
 
@@ -132,12 +130,12 @@ def compare(
         )
     if folder is not None:
         folder.mkdir(exist_ok=True)
-    place = store if store is not None or folder is None else folder / "results.sqlite"
+    place = store if store is not None or folder is None else folder / "runs"
     with loading():
-        from cofactor.evaluation.run.store import ResultStore
+        from cofactor.evaluation.store import ResultStore
 
+    kept = None if place is None else ResultStore(place)
     with (
-        nullcontext() if place is None else ResultStore(place, rescue=rescue) as kept,
         telling_what_is_kept(),
         naming({"splits": "--protocol"}),
         Board(declared, quiet=json) as board,
@@ -166,7 +164,7 @@ def compare(
 def _seeds(text: str) -> list[int]:
     if not re.fullmatch(r"\d+([, ]+\d+)*", text.strip()):
         raise InvalidInputError(f"--seeds {text}: expected whole numbers with commas between, such as 0,1,2")
-    from cofactor.evaluation.checks import checked_seeds
+    from cofactor.evaluation.comparison import checked_seeds
 
     seeds = [int(part) for part in re.split(r"[, ]+", text.strip())]
     twice = next((seed for k, seed in enumerate(seeds) if seed in seeds[:k]), None)

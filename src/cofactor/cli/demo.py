@@ -23,7 +23,7 @@ from cofactor.progress import Display
 from cofactor.text import counted
 
 if TYPE_CHECKING:
-    from cofactor.experiments.demos.base import Demo, Finding
+    from cofactor.experiments.demos import Demo, Finding
 
 _PAGE = "report.html"
 _NUMBERS = "results.json"
@@ -70,8 +70,7 @@ def demo(
     folder = check_folder(out or ("demo-labels-report" if task == "labels" else "demo-report"))
     warn_of_data_variable()
     with loading():
-        from cofactor.experiments.demos.base import Extent, run_demo
-        from cofactor.experiments.demos.page import results_of, write_report
+        from cofactor.experiments.demos import Extent, results_of, run_demo, write_report
 
         chosen = _demo_of(task, full)
 
@@ -100,8 +99,7 @@ def demo(
 
 def _demo_of(task: str, full: bool) -> Demo:
     """Return the demo of a task; that of labels is another one in full."""
-    from cofactor.experiments.demos.all_labels import FullLabelDemo
-    from cofactor.experiments.demos.labels import LabelDemo
+    from cofactor.experiments.demos.labels import FullLabelDemo, LabelDemo
     from cofactor.experiments.demos.ratings import RatingDemo
 
     return {kind.task: kind for kind in (RatingDemo, FullLabelDemo if full else LabelDemo)}[task]()
@@ -126,7 +124,7 @@ def move_report(demo: Demo, finding: Finding, place: Path, folder: Path) -> None
     # The page comes last, so that its pictures are there when it is.
     for path in sorted(place.iterdir(), key=lambda path: (path.suffix == ".html", path.name)):
         shutil.move(path, folder / path.name)
-    for name in demo.pictures - {picture.file for picture in finding.pictures}:
+    for name in demo.captions.keys() - {picture.file for picture in finding.pictures}:
         (folder / name).unlink(missing_ok=True)
 
 

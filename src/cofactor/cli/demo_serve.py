@@ -40,7 +40,7 @@ def demo_serve(
     server = server_for("cofactor demo serve")
     warn_of_data_variable()
     with loading():
-        from cofactor.experiments.demos.base import Extent
+        from cofactor.experiments.demos import Extent
         from cofactor.experiments.demos.ratings import RatingDemo, fitted_recommender
         from cofactor.tasks import answers_of
 

@@ -316,7 +316,7 @@ def recommend(
 def _model_of(file: str, reading: Mapping[str, Any], of_fit: Mapping[str, Any], *, quiet: bool) -> Any:
     """Return the model of a file, or the default one fitted to the data that the file holds, with options `of_fit`."""
     with loading():
-        from cofactor.datasets.sniff import sniff
+        from cofactor.datasets.formats import sniff
 
         found = sniff(file)
     if found.holds == "model" or found.kind in ("folder", "missing"):

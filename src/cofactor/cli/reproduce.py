@@ -20,10 +20,9 @@ from cofactor.errors import InvalidInputError
 from cofactor.progress import Display
 
 if TYPE_CHECKING:
-    from cofactor.evaluation.run.running import RunProgress
-    from cofactor.evaluation.run.store import ResultStore
-    from cofactor.experiments.base.experiment import Experiment, Extent
-    from cofactor.experiments.base.reproduction import Reproduction
+    from cofactor.evaluation.running import RunProgress
+    from cofactor.evaluation.store import ResultStore
+    from cofactor.experiments.reproduction import Experiment, Extent, Reproduction
 
 
 def reproduce(
@@ -38,12 +37,11 @@ def reproduce(
     store: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="Where results are kept, and found again; by default reproduce.sqlite in the cache."
+            metavar="FOLDER", help="Where results are kept, and found again; by default reproduce in the cache."
         ),
     ] = None,
     from_store: Annotated[bool, typer.Option("--from-store", help="Run nothing: show what the store holds.")] = False,
     retry: options.Retry = False,
-    rescue: options.Rescue = False,
     document: Annotated[
         str | None,
         typer.Option("--document", "-d", metavar="FOLDER", help="Write all of it as Markdown pages with pictures."),
@@ -69,22 +67,21 @@ def reproduce(
         raise InvalidInputError("--from-store runs nothing, so --retry has nothing to run again: leave one of them out")
     text = _words(document, words)
     with loading():
-        from cofactor.evaluation.run.store import ResultStore
+        from cofactor.evaluation.store import ResultStore
 
     place = _place(store)
     if from_store and not place.exists():
         raise InvalidInputError(
             f"--from-store: there is no store {place} yet: without this option it is made and filled"
         )
-    with ResultStore(place, rescue=rescue) as kept:
-        found = _found(chosen, extent, kept, from_store, jobs, retry, json)
+    found = _found(chosen, extent, ResultStore(place), from_store, jobs, retry, json)
     if json:
         print_json([_plain(one) for one in found])
     else:
         for one in found:
             show_reproduction(one)
     if document is not None:
-        from cofactor.experiments.base.document import FRONT, write_document
+        from cofactor.experiments.document import FRONT, write_document
 
         write_document(document, found, text)
         note(f"wrote {Path(document) / FRONT}")
@@ -102,8 +99,8 @@ def _found(
     quiet: bool,
 ) -> list[Reproduction]:
     with loading():
-        from cofactor.experiments.base.reproduction import reproduce as run
-        from cofactor.experiments.base.reproduction import stored
+        from cofactor.experiments.reproduction import reproduce as run
+        from cofactor.experiments.reproduction import stored
 
     if from_store:
         return stored(chosen, extent, store)
@@ -149,7 +146,7 @@ def _place(store: str | None) -> Path:
 
     folder = cache_dir()
     folder.mkdir(parents=True, exist_ok=True)
-    return folder / "reproduce.sqlite"
+    return folder / "reproduce"
 
 
 @contextmanager
@@ -168,7 +165,7 @@ def _progress(quiet: bool) -> Iterator[Any]:
 
 def _list(as_json: bool) -> None:
     from cofactor.experiments import experiments
-    from cofactor.experiments.base.experiment import EXTENTS
+    from cofactor.experiments.reproduction import EXTENTS
 
     rows = [
         {"name": one.name, "title": one.title, "source": one.source, **{e: len(one.cells(e)) for e in EXTENTS}}

@@ -11,8 +11,7 @@ from cofactor.cli.output import human_console
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod
 
-    from cofactor.experiments.base.experiment import Origin, Row
-    from cofactor.experiments.base.reproduction import Reproduction
+    from cofactor.experiments.reproduction import Origin, Reproduction, Row
 
 __all__ = ["show_lines", "show_reproduction"]
 
@@ -45,7 +44,7 @@ def _show_table(console: Console, rows: Sequence[Row]) -> None:
     """Print *published | here | difference* of one metric, and below it the numbers that are only published."""
     from rich.markup import escape
 
-    from cofactor.experiments.base.markdown import columns_of, digits_of, printed_only, reasons_of, title_of
+    from cofactor.experiments.document import columns_of, digits_of, printed_only, reasons_of, title_of
 
     title, digits = title_of(rows[0].metric, rows[0].protocol), digits_of(rows)
     measured, rest = [row for row in rows if row.here is not None], [row for row in rows if row.here is None]

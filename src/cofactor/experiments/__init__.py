@@ -1,15 +1,17 @@
 """The published tables and figures of this field, declared as data; `cofactor reproduce` runs them.
 
-============================  ============================================================
-``base``                      what experiments are made of, and the document of all of them
-``kumar, li, omf, mnmtf``     the experiments, by their source
-``demos``                     what `cofactor demo` shows
-``declared``                  comparisons of your own, declared in TOML files
-============================  ============================================================
+=============================  ============================================================
+``reproduction``               what an experiment is, and how it is run
+``papers``                     the experiments, by their source: a TOML file, and a module
+``results``, ``document``      what they are made of, and the document of all of them
+``*_work``, ``plane``          what their cells measure
+``demos``                      what `cofactor demo` shows
+``declared``                   comparisons of your own, declared in TOML files
+=============================  ============================================================
 
-`experiments` returns all of them by name. A new one is an `Experiment` in the tuple ``EXPERIMENTS`` of a module listed
-in ``_MODULES``. What it measures stands in a module of its own, without claims or pictures: the source of that module,
-and of all that it imports, is part of the keys of its results.
+`experiments` returns all of them by name. A new one is an entry in the TOML file of its paper and one in the tuple
+``EXPERIMENTS`` of its module. What it measures stands in a module of its own, without claims or pictures: the source of
+that module, and of all that it imports, is part of the keys of its results.
 """
 
 from __future__ import annotations
@@ -18,31 +20,19 @@ from functools import cache
 from importlib import import_module
 
 from cofactor.errors import InvalidInputError
-from cofactor.experiments.base.experiment import Experiment
+from cofactor.experiments.reproduction import Experiment
 from cofactor.text import did_you_mean
 
 __all__ = ["experiment", "experiments"]
 
 #: In the order of the sources.
-_MODULES: tuple[str, ...] = (
-    "kumar.geometry",
-    "kumar.convergence",
-    "kumar.curves",
-    "kumar.factors",
-    "kumar.tables",
-    "kumar.mlchmf",
-    "kumar.groups",
-    "kumar.grople",
-    "omf.tables",
-    "mnmtf.tables",
-    "li.tables",
-)
+_MODULES = ("kumar_ratings", "kumar_labels", "omf", "mnmtf", "li")
 
 
 @cache
 def experiments() -> dict[str, Experiment]:
     """Return every experiment by its name."""
-    found = [one for name in _MODULES for one in import_module(f"{__name__}.{name}").EXPERIMENTS]
+    found = [one for name in _MODULES for one in import_module(f"{__name__}.papers.{name}").EXPERIMENTS]
     return {one.name: one for one in found}
 
 

@@ -22,11 +22,12 @@ from cofactor.plots.figures import (
     new_axes,
     numbers,
     require_matplotlib,
+    series,
     series_style,
     shortened,
     tidy,
 )
-from cofactor.plots.parameters import check_lines, plot_parameter_lines
+from cofactor.plots.parameters import plot_parameter_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -233,9 +234,7 @@ def plot_error_by_level(
         ax.errorbar(places, mean, spread, label=name, linewidth=1.6, markersize=5, capsize=3, **series_style(index))
     ax.set_xticks(range(levels.size), words)
     ax.set_ylim(bottom=0)
-    tidy(ax, f"true rating ({unit})", f"MAE ({unit})", title)
-    legend(ax)
-    return ax
+    return legend(tidy(ax, f"true rating ({unit})", f"MAE ({unit})", title))
 
 
 def plot_learning_curves(
@@ -281,21 +280,13 @@ def plot_learning_curves(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('share of the training data (%)', 'test MAE (stars)')
     """
-    check_lines(curves, "curves", "shares")
     percent = {}
-    for name, (shares, means, deviations) in curves.items():
-        found = numbers(shares, f"shares of {name!r}", positive=True)
-        if found.max() > 1:
-            raise InvalidInputError(f"shares of {name!r} must be at most 1, found {found.max():g}")
-        percent[name] = (100 * found, means, deviations)
-    ax = plot_parameter_lines(
-        percent,
-        ax,
-        parameter="share of the training data (%)",
-        measure=f"test {error}",
-        logarithmic=logarithmic,
-        title=title,
-    )
+    for name, shares, means, deviations in series(curves, "curves", ("shares", "means", "deviations")):
+        if shares.min() <= 0 or shares.max() > 1:
+            raise InvalidInputError(f"shares of {name!r} must be above 0 and at most 1, found {shares.tolist()!r:.60}")
+        percent[name] = (100 * shares, means, deviations)
+    words = {"parameter": "share of the training data (%)", "measure": f"test {error}", "title": title}
+    ax = plot_parameter_lines(percent, ax, logarithmic=logarithmic, **words)
     ax.xaxis.set_major_formatter("{x:g}")
     return ax
 
@@ -369,5 +360,4 @@ def plot_splits(scores: Mapping[str, ArrayLike], ax: Axes | None = None, *, metr
     name_ticks(ax.yaxis, list(checked))
     ax.set_ylim(len(checked) - 0.5, -0.5)
     ax.locator_params(axis="x", nbins=6)
-    tidy(ax, f"{metric}; ◆ mean" if metric else "◆ mean", "", shortened(title, _TITLE))
-    return ax
+    return tidy(ax, f"{metric}; ◆ mean" if metric else "◆ mean", "", shortened(title, _TITLE))

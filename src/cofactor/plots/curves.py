@@ -88,29 +88,16 @@ def plot_convergence(
         if gap:
             height = np.where(objective > lowest, objective - lowest, np.nan)
         drawn = np.flatnonzero(np.isfinite(height))
-        ax.plot(
-            across,
-            height,
-            label=label,
-            linewidth=1.8,
-            markersize=5,
-            markevery=drawn[-1:].tolist(),
-            **series_style(index),
-        )
+        style = series_style(index) | {"linewidth": 1.8, "markersize": 5, "markevery": drawn[-1:].tolist()}
+        ax.plot(across, height, label=label, **style)
     if gap:
         ax.set_yscale("log")
     else:
         ax.yaxis.set_major_formatter("{x:,.6g}")
     if x == "iterations":
         _whole_numbers(ax)
-    tidy(
-        ax,
-        "time (seconds)" if x == "seconds" else "iterations",
-        f"objective J − {lowest:,.6g}, the lowest seen" if gap else "objective J",
-        title,
-    )
-    legend(ax)
-    return ax
+    objective_name = f"objective J − {lowest:,.6g}, the lowest seen" if gap else "objective J"
+    return legend(tidy(ax, "time (seconds)" if x == "seconds" else "iterations", objective_name, title))
 
 
 def plot_likelihood(histories: Mapping[str, ArrayLike], ax: Axes | None = None, *, title: str = "") -> Axes:
@@ -161,9 +148,7 @@ def plot_likelihood(histories: Mapping[str, ArrayLike], ax: Axes | None = None, 
         ax.plot(np.arange(len(values)), -values, label=words, linewidth=1.8, markersize=5, markevery=[n_iter], **style)
     ax.yaxis.set_major_formatter("{x:,.6g}")
     _whole_numbers(ax)
-    tidy(ax, "iterations", "log-likelihood less penalties", title)
-    legend(ax)
-    return ax
+    return legend(tidy(ax, "iterations", "log-likelihood less penalties", title))
 
 
 def plot_tradeoff(
@@ -211,35 +196,16 @@ def plot_tradeoff(
     'test MAE (stars)'
     """
     checked = list(series(curves, "curves", ("train_error", "test_error")))
+    ring: dict[str, Any] = {"linestyle": "none", "marker": "o", "markerfacecolor": "none"}
     ax = new_axes(ax)
     for index, (label, train, test) in enumerate(checked):
         style = series_style(index)
         ax.plot(train, test, label=label, linewidth=1.6, markersize=5, **style)
         best = int(np.argmin(test))
-        ax.plot(
-            train[best],
-            test[best],
-            linestyle="none",
-            marker="o",
-            markersize=12,
-            markerfacecolor="none",
-            markeredgewidth=1.4,
-            color=style["color"],
-        )
+        ax.plot(train[best], test[best], markersize=12, markeredgewidth=1.4, color=style["color"], **ring)
     # An entry of its own, so that the legend says what the rings are.
-    ax.plot(
-        [],
-        [],
-        linestyle="none",
-        marker="o",
-        markersize=10,
-        markerfacecolor="none",
-        color=MUTED,
-        label="lowest test error",
-    )
-    tidy(ax, f"training {error}", f"test {error}", title)
-    legend(ax)
-    return ax
+    ax.plot([], [], markersize=10, color=MUTED, label="lowest test error", **ring)
+    return legend(tidy(ax, f"training {error}", f"test {error}", title))
 
 
 def plot_validation(
@@ -316,9 +282,7 @@ def plot_validation(
     ax.axvline(chosen, color=OKABE_ITO[1], linestyle="--", linewidth=1.4, label=f"chosen {parameter}")
     _plain_ticks(ax.xaxis, across)
     words = f"chosen {parameter} = {chosen:.4g}"
-    tidy(ax, f"{parameter} (weight of the penalty)", f"validation {score}", titled(title, words))
-    legend(ax)
-    return ax
+    return legend(tidy(ax, f"{parameter} (weight of the penalty)", f"validation {score}", titled(title, words)))
 
 
 def plot_scaling(
@@ -379,31 +343,17 @@ def plot_scaling(
     ax.set_yscale("log")
     for index, (label, values) in enumerate(drawn.items()):
         measured = np.polyfit(np.log(across), np.log(values), 1)[0]
-        ax.plot(
-            across,
-            values,
-            linewidth=1.6,
-            markersize=6,
-            label=f"{label} (slope {measured:.2f})",
-            **series_style(index),
-        )
+        words = f"{label} (slope {measured:.2f})"
+        ax.plot(across, values, linewidth=1.6, markersize=6, label=words, **series_style(index))
     first = next(iter(drawn.values()))
     middle = np.exp(np.log(across).mean()), np.exp(np.log(first).mean())
     ends = across[[0, -1]]
-    ax.plot(
-        ends,
-        middle[1] * (ends / middle[0]) ** reference,
-        color="#DADADA",
-        linewidth=7,
-        solid_capstyle="round",
-        zorder=1,
-        label=f"slope {reference:g}",
-    )
+    line = middle[1] * (ends / middle[0]) ** reference
+    look: dict[str, Any] = {"color": "#DADADA", "linewidth": 7, "solid_capstyle": "round", "zorder": 1}
+    ax.plot(ends, line, label=f"slope {reference:g}", **look)
     _plain_ticks(ax.xaxis, across, at_values=True)
     _plain_ticks(ax.yaxis, np.concatenate(list(drawn.values())))
-    tidy(ax, size, "time (seconds)")
-    legend(ax)
-    return ax
+    return legend(tidy(ax, size, "time (seconds)"))
 
 
 def _timings(

@@ -76,9 +76,7 @@ def plot_drift(model: Any, user: Any, ax: Axes | None = None, *, title: str = ""
     ax.axhline(0, color=MUTED, linewidth=0.8)
     bottom = low.min() - 0.08 * (high.max() - low.min())
     ax.plot((seconds - first) / size, np.full(seconds.size, bottom), "|", color=INK, markersize=7, label="ratings")
-    tidy(ax, f"{unit} since the first rating", "drift of the score", title)
-    legend(ax)
-    return ax
+    return legend(tidy(ax, f"{unit} since the first rating", "drift of the score", title))
 
 
 def plot_drift_times(model: Any, ax: Axes | None = None, *, title: str = "") -> Axes:
@@ -130,9 +128,7 @@ def plot_drift_times(model: Any, ax: Axes | None = None, *, title: str = "") -> 
     low, high = min(times.min(), 1.0), max(times.max(), _UNITS[-1][1])
     ax.set_xlim(low / 1.5, 1.5 * high)
     ax.set_ylim(0, 1.1 * scales.max())
-    tidy(ax, "time", "standard deviation", title)
-    legend(ax, "processes of the drift")
-    return ax
+    return legend(tidy(ax, "time", "standard deviation", title), "processes of the drift")
 
 
 def _past(model: Any) -> Any:

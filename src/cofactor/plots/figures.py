@@ -162,8 +162,8 @@ def require_matplotlib() -> None:
         raise MissingPackageError("matplotlib", "pictures need", "plots") from error
 
 
-def tidy(ax: Axes, xlabel: str, ylabel: str, title: str = "", grid: bool = True) -> None:
-    """Label the axes and give them the quiet look which all pictures share."""
+def tidy(ax: Axes, xlabel: str, ylabel: str, title: str = "", grid: bool = True) -> Axes:
+    """Label the axes, give them the quiet look which all pictures share, and return them."""
     as_written(ax.set_xlabel(xlabel, color=INK))
     as_written(ax.set_ylabel(ylabel, color=INK))
     if title:
@@ -174,6 +174,7 @@ def tidy(ax: Axes, xlabel: str, ylabel: str, title: str = "", grid: bool = True)
     if grid:
         ax.grid(visible=True, which="major", color=_GRID, linewidth=0.8)
         ax.set_axisbelow(True)
+    return ax
 
 
 def colour_bar(ax: Axes, mapped: Any, label: str, width: float = 0.045) -> None:
@@ -185,23 +186,17 @@ def colour_bar(ax: Axes, mapped: Any, label: str, width: float = 0.045) -> None:
     bar.ax.tick_params(labelsize=9, color=MUTED, labelcolor=INK)
 
 
-def legend(ax: Axes, title: str | None = None, pad: float = 1.0) -> None:
-    """Explain the series to the right of the axes, where no data are; long names are broken into several lines.
+def legend(ax: Axes, title: str | None = None, pad: float = 1.0) -> Axes:
+    """Explain the series to the right of the axes, where no data are, and return the axes; long names are broken.
 
     The distance `pad` is in letters, not a share of the axes: so the layout is the same however often it is made.
     """
-    drawn = ax.legend(
-        frameon=False,
-        fontsize=9,
-        title=title,
-        title_fontsize=9,
-        loc="upper left",
-        bbox_to_anchor=(1.0, 1.0),
-        borderaxespad=pad,
-    )
+    look: dict[str, Any] = {"frameon": False, "fontsize": 9, "title_fontsize": 9}
+    drawn = ax.legend(title=title, loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=pad, **look)
     for text in drawn.get_texts():
         text.set_text(textwrap.fill(text.get_text(), _LINE, replace_whitespace=False, drop_whitespace=False))
         as_written(text)
+    return ax
 
 
 def share_legend(panels: Sequence[Axes]) -> None:
@@ -306,25 +301,26 @@ def numbers(values: ArrayLike, name: str, *, positive: bool = False) -> NDArray[
     return array
 
 
-def series(
-    curves: Mapping[str, tuple[ArrayLike, ArrayLike]], name: str, parts: tuple[str, str]
-) -> Iterator[tuple[str, NDArray[np.float64], NDArray[np.float64]]]:
-    """Yield label, x and y of each curve, checked."""
+def series(curves: Mapping[str, Sequence[ArrayLike | None]], name: str, parts: Sequence[str]) -> Iterator[Any]:
+    """Yield label and arrays of each curve, checked: two, or three, of which the last, deviations, may be None."""
+    whole = f"({', '.join(parts)})"
     if not isinstance(curves, Mapping):
         raise InvalidTypeError(
-            f"{name} must be a mapping from names to ({parts[0]}, {parts[1]}), found {type(curves).__name__}",
-            argument=name,
+            f"{name} must be a mapping from names to {whole}, found {type(curves).__name__}", argument=name
         )
     if not curves:
-        raise InvalidInputError(f"{name} is empty: give at least one name with ({parts[0]}, {parts[1]})", argument=name)
-    for label, pair in curves.items():
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise InvalidInputError(
-                f"{name}[{label!r}] must be a pair ({parts[0]}, {parts[1]}), found {pair!r:.60}", argument=name
-            )
-        x, y = (numbers(part, f"{parts[k]} of {name}[{label!r}]") for k, part in enumerate(pair))
-        same_size(x, y, f"{parts[0]} of {name}[{label!r}]", parts[1])
-        yield str(label), x, y
+        raise InvalidInputError(f"{name} is empty: give at least one name with {whole}", argument=name)
+    for label, given in curves.items():
+        place = f"{name}[{label!r}]"
+        if not isinstance(given, tuple | list) or len(given) != len(parts):
+            raise InvalidInputError(f"{place} must hold {whole}, found {given!r:.60}", argument=name)
+        missing = len(given) == 3 and given[2] is None
+        arrays = [numbers(part, f"{parts[k]} of {place}") for k, part in enumerate(given) if k < 2 or not missing]
+        for array, what in zip(arrays[1:], parts[1:], strict=False):
+            same_size(arrays[0], array, f"{parts[0]} of {place}", what)
+        if len(arrays) == 3 and arrays[2].min() < 0:
+            raise InvalidInputError(f"{parts[2]} of {place} must not be negative, found {arrays[2].min()}")
+        yield (str(label), *arrays, *([None] if missing else []))
 
 
 def same_size(first: NDArray[Any], second: NDArray[Any], first_name: str, second_name: str) -> None:

@@ -244,9 +244,7 @@ def plot_threshold_curves(
             ax.plot([cut], [height], markersize=9, markeredgecolor="white", zorder=4, **{**style, "linestyle": ""})
         ax.plot(x, y, label=words, linewidth=1.8, color=style["color"], linestyle=style["linestyle"])
     ax.axvline(0, color=MUTED, linewidth=1.2, linestyle=":", label="plain cut")
-    tidy(ax, "cut of the scores", measure, title)
-    legend(ax)
-    return ax
+    return legend(tidy(ax, "cut of the scores", measure, title))
 
 
 def plot_marginals(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from cofactor.errors import InvalidInputError
 from cofactor.plots.figures import (
@@ -16,9 +16,8 @@ from cofactor.plots.figures import (
     legend,
     name_ticks,
     new_axes,
-    numbers,
     readable_on,
-    same_size,
+    series,
     series_style,
     tidy,
 )
@@ -27,7 +26,7 @@ from cofactor.text import without_zero
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["check_lines", "plot_parameter_lines", "plot_parameter_map"]
+__all__ = ["plot_parameter_lines", "plot_parameter_map"]
 
 
 def plot_parameter_map(
@@ -163,42 +162,15 @@ def plot_parameter_lines(
     >>> ax.get_legend_handles_labels()[1]
     ['d = 20', 'd = 60']
     """
-    check_lines(lines, "lines", "values")
-    checked = [(str(name), *_checked_line(str(name), line)) for name, line in lines.items()]
+    checked = list(series(lines, "lines", ("values", "means", "deviations")))
     ax = new_axes(ax)
     for index, (name, x, mean, spread) in enumerate(checked):
         order = np.argsort(x, kind="stable")
-        bars = None if spread is None else spread[order]
-        style = series_style(index)
-        ax.errorbar(x[order], mean[order], bars, label=name, linewidth=1.6, markersize=5, capsize=3, **style)
+        style = series_style(index) | {"linewidth": 1.6, "markersize": 5, "capsize": 3}
+        ax.errorbar(x[order], mean[order], None if spread is None else spread[order], label=name, **style)
     if logarithmic:
         ax.set_xscale("log")
-    tidy(ax, parameter, measure, title)
-    legend(ax)
-    return ax
-
-
-def check_lines(lines: Any, name: str, first: str) -> None:
-    """Refuse what is not a mapping from names to (`first`, means, deviations); `name` is the argument."""
-    if not isinstance(lines, Mapping) or not lines:
-        raise InvalidInputError(f"{name} must be a mapping with at least one name, found {lines!r:.60}", argument=name)
-    for label, line in lines.items():
-        if not isinstance(line, tuple | list) or len(line) != 3:
-            raise InvalidInputError(
-                f"{name}[{label!r}] must hold {first}, means and deviations, found {line!r:.60}", argument=name
-            )
-
-
-def _checked_line(name: str, line: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | None]:
-    x, mean = numbers(line[0], f"values of {name!r}"), numbers(line[1], f"means of {name!r}")
-    same_size(x, mean, f"values of {name!r}", "means")
-    if line[2] is None:
-        return x, mean, None
-    spread = numbers(line[2], f"deviations of {name!r}")
-    same_size(x, spread, f"values of {name!r}", "deviations")
-    if spread.min() < 0:
-        raise InvalidInputError(f"deviations of {name!r} must not be negative, found {spread.min()}")
-    return x, mean, spread
+    return legend(tidy(ax, parameter, measure, title))
 
 
 def _word(value: Any) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.exceptions import NotFittedError
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.metrics.catalogue import share_interval
 from cofactor.metrics.label_probabilities import label_calibration_bins
 from cofactor.metrics.probabilities import CalibrationBins, calibration_bins
 from cofactor.plots.figures import INK, MUTED, OKABE_ITO, legend, new_axes, series_style, tidy
@@ -169,19 +170,11 @@ def _draw_frequencies(ax: Axes, bins: CalibrationBins, label: str) -> None:
     """Draw observed frequencies with their intervals, and the counts below."""
     full = bins.counts > 0
     across, height = bins.predicted[full], bins.observed[full]
-    low, high = _wilson(height, bins.counts[full])
-    ax.errorbar(
-        across,
-        height,
-        yerr=[height - low, high - height],
-        color=OKABE_ITO[0],
-        marker="o",
-        markersize=5,
-        linewidth=1.6,
-        elinewidth=1,
-        capsize=2,
-        label=label,
-    )
+    low, high = (end[full] for end in share_interval(bins))
+    # A share of 0 or 1 is itself an end of the interval; rounding must not put the end on its other side.
+    bars = [np.maximum(height - low, 0), np.maximum(high - height, 0)]
+    look: dict[str, Any] = {"color": OKABE_ITO[0], "marker": "o", "markersize": 5, "linewidth": 1.6}
+    ax.errorbar(across, height, bars, elinewidth=1, capsize=2, label=label, **look)
     _draw_counts(ax, bins)
 
 
@@ -192,18 +185,7 @@ def _finished(ax: Axes, title: str) -> Axes:
     ticks = np.linspace(0, 1, 6)
     ax.set_xticks(ticks)
     ax.set_yticks(ticks)
-    tidy(ax, "predicted probability (below: number of predictions)", "observed frequency", title)
-    legend(ax)
-    return ax
-
-
-def _wilson(share: NDArray[np.float64], n: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the ends of Wilson's interval of 95 % for a share observed in n events."""
-    z = 1.96
-    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    reach = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    # A share of 0 or 1 is itself an end of the interval; rounding must not put the end on its other side.
-    return np.minimum(middle - reach, share), np.maximum(middle + reach, share)
+    return legend(tidy(ax, "predicted probability (below: number of predictions)", "observed frequency", title))
 
 
 def _draw_counts(ax: Axes, bins: CalibrationBins) -> None:
@@ -218,16 +200,8 @@ def _draw_counts(ax: Axes, bins: CalibrationBins) -> None:
     for left, height, count in zip(bins.edges, heights, bins.counts, strict=False):
         if count:
             at = (left + width / 2, height - _STRIP)
-            ax.annotate(
-                _short(int(count)),
-                at,
-                xytext=(0, 1.5),
-                textcoords="offset points",
-                ha="center",
-                va="bottom",
-                fontsize=6.5,
-                color=INK,
-            )
+            above: dict[str, Any] = {"xytext": (0, 1.5), "textcoords": "offset points"}
+            ax.annotate(_short(int(count)), at, ha="center", va="bottom", fontsize=6.5, color=INK, **above)
 
 
 def _short(count: int) -> str:
@@ -291,9 +265,7 @@ def plot_trace(model: Any, ax: Axes | None = None, *, title: str = "") -> Axes:
     ax.set_xlim(0.5, max(chain.n_sweeps for chain in chains) + 0.5)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.yaxis.set_major_formatter("{x:,.6g}")
-    tidy(ax, "sweeps", "log-likelihood", title)
-    legend(ax, _agreement(chains, burn_in))
-    return ax
+    return legend(tidy(ax, "sweeps", "log-likelihood", title), _agreement(chains, burn_in))
 
 
 def _checked_chains(model: Any) -> list[Chain]:

@@ -88,13 +88,8 @@ def plot_confusion(counts: ArrayLike, scale: ArrayLike, ax: Axes | None = None, 
     ax.set_yticks(ticks, names)
     distance = np.abs(np.subtract.outer(np.arange(n_levels), np.arange(n_levels)))
     exact, near = (100 * table[distance <= off].sum() / table.sum() for off in (0, 1))
-    tidy(
-        ax,
-        "predicted rating",
-        "true rating",
-        title=titled(title, f"{exact:.1f} % exact, {near:.1f} % at most one level off"),
-        grid=False,
-    )
+    words = titled(title, f"{exact:.1f} % exact, {near:.1f} % at most one level off")
+    tidy(ax, "predicted rating", "true rating", title=words, grid=False)
     ax.tick_params(which="both", length=0)
     ax.spines[:].set_visible(False)
     edges = np.arange(n_levels + 1) - 0.5
@@ -133,16 +128,8 @@ def _write_cells(ax: Axes, image: Any, table: NDArray[np.float64], shares: NDArr
             text = f"{shares[row, column]:.0f}" if table[row, column] else ""
         else:
             text = f"{shares[row, column]:.0f} %\n{table[row, column]:,.10g}"
-        ax.text(
-            column,
-            row,
-            text,
-            ha="center",
-            va="center",
-            fontsize=size,
-            linespacing=1.3,
-            color=readable_on(image.to_rgba(shares[row, column])),
-        )
+        colour = readable_on(image.to_rgba(shares[row, column]))
+        ax.text(column, row, text, ha="center", va="center", fontsize=size, linespacing=1.3, color=colour)
 
 
 def plot_embedding(
@@ -207,35 +194,19 @@ def plot_embedding(
     theta = numbers(thresholds, "thresholds")
     ranks, names = _checked_levels(levels, len(points), scale)
     ax, low, high = _new_plane(ax, points)
-    colours = _level_colours(len(names))
     if (ranks == 0).any():
-        ax.scatter(
-            points[ranks == 0, 0],
-            points[ranks == 0, 1],
-            s=10,
-            color=MUTED,
-            alpha=0.4,
-            linewidths=0,
-            label="not rated",
-        )
-    for level in range(1, len(names) + 1):
-        chosen = points[ranks == level]
+        x, y = points[ranks == 0].T
+        ax.scatter(x, y, s=10, color=MUTED, alpha=0.4, linewidths=0, label="not rated")
+    for index, (name, colour) in enumerate(zip(names, _level_colours(len(names)), strict=True)):
+        chosen = points[ranks == index + 1]
+        style: dict[str, Any] = {"color": [colour], "marker": MARKERS[index % len(MARKERS)], "edgecolors": "white"}
         if len(chosen):
-            ax.scatter(
-                chosen[:, 0],
-                chosen[:, 1],
-                s=26,
-                color=[colours[level - 1]],
-                marker=MARKERS[(level - 1) % len(MARKERS)],
-                edgecolors="white",
-                linewidths=0.5,
-                label=f"{names[level - 1]:g}",
-            )
+            ax.scatter(chosen[:, 0], chosen[:, 1], s=26, linewidths=0.5, label=f"{name:g}", **style)
     _draw_thresholds(ax, direction, theta, low, high)
     _draw_direction(ax, direction, low, high)
-    tidy(ax, "item factor 1", "item factor 2", grid=False)
-    legend(ax, "rating", pad=2.5)  # beyond the names of the lines
-    return ax
+    return legend(
+        tidy(ax, "item factor 1", "item factor 2", grid=False), "rating", pad=2.5
+    )  # beyond the names of the lines
 
 
 def plot_hyperplanes(U: ArrayLike, V: ArrayLike, threshold: float = 0.0, ax: Axes | None = None) -> Axes:
@@ -289,8 +260,7 @@ def plot_hyperplanes(U: ArrayLike, V: ArrayLike, threshold: float = 0.0, ax: Axe
     ax.scatter(points[:, 0], points[:, 1], s=26, color=INK, zorder=3)
     for index, point in enumerate(points):
         ax.annotate(f"$V_{{{index + 1}}}$", point, xytext=(5, 4), textcoords="offset points", fontsize=10, color=INK)
-    tidy(ax, "factor 1", "factor 2", grid=False)
-    return ax
+    return tidy(ax, "factor 1", "factor 2", grid=False)
 
 
 def _draw_side(
@@ -326,15 +296,8 @@ def _draw_side(
     colour = OKABE_ITO[index % 7]
     ax.plot(*ends.T, color=colour, linewidth=1.3, zorder=1.5)
     ax.annotate("", tip, xytext=foot, arrowprops={"arrowstyle": "-|>", "color": colour, "lw": 1.4, "shrinkA": 0})
-    ax.annotate(
-        f"$U_{{{index + 1}}}$",
-        tip,
-        xytext=tuple(8 * normal),
-        textcoords="offset points",
-        ha="center",
-        va="center",
-        color=colour,
-    )
+    beside: dict[str, Any] = {"xytext": tuple(8 * normal), "textcoords": "offset points"}
+    ax.annotate(f"$U_{{{index + 1}}}$", tip, ha="center", va="center", color=colour, **beside)
 
 
 def _checked_points(values: ArrayLike, name: str, rows: str) -> NDArray[np.float64]:

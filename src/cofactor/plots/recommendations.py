@@ -91,9 +91,7 @@ def plot_recall_curves(
         ax.plot(lengths[order], values[order], label=name, linewidth=1.6, markersize=5, **series_style(index))
     ax.set_ylim(bottom=0)
     ax.set_xlim(left=0)
-    tidy(ax, "items of each list, k", measure, title)
-    legend(ax)
-    return ax
+    return legend(tidy(ax, "items of each list, k", measure, title))
 
 
 def plot_coverage_tradeoff(
@@ -136,8 +134,6 @@ def plot_coverage_tradeoff(
     ['popularity', 'EASE']
     """
     _check_methods(points, "points", "(coverage, accuracy)", "{name: (coverage, s.mean(name, 'ndcg@10').mean)}")
-    if not points:
-        raise InvalidInputError("points is empty: give at least one method", argument="points")
     checked = {str(name): numbers(point, f"points[{name!r}]") for name, point in points.items()}
     for name, point in checked.items():
         if len(point) != 2:
@@ -149,9 +145,7 @@ def plot_coverage_tradeoff(
         ax.plot([across], [up], label=name, markersize=8, **style)
     ax.set_xlim(left=0)
     ax.set_ylim(bottom=0)
-    tidy(ax, coverage, measure, title)
-    legend(ax)
-    return ax
+    return legend(tidy(ax, coverage, measure, title))
 
 
 def plot_popularity(
@@ -199,8 +193,6 @@ def plot_popularity(
     """
     check_number("n_groups", n_groups, low=1, whole=True)
     _check_methods(recommended, "recommended", "the popularity of lists", "what user_popularities returns of lists")
-    if not recommended:
-        raise InvalidInputError("recommended is empty: give at least one method", argument="recommended")
     own = np.asarray(rated, dtype=np.float64)
     ax = new_axes(ax, 7.4, 4.6)
     highest = 0.0
@@ -219,14 +211,16 @@ def plot_popularity(
         ax.errorbar(across, up, spread, label=name, linewidth=1.6, markersize=5, capsize=2, **series_style(index))
     ax.set_xlim(left=0)
     ax.set_ylim(bottom=0)
-    tidy(ax, "popularity of what users rated (share of users)", "popularity of what is recommended", title)
-    legend(ax)
-    return ax
+    return legend(
+        tidy(ax, "popularity of what users rated (share of users)", "popularity of what is recommended", title)
+    )
 
 
 def _check_methods(given: Any, argument: str, what: str, of_scores: str) -> None:
     """Refuse what is no mapping from method; of the scores of an evaluation say where they hold it."""
     if isinstance(given, Mapping):
+        if not given:
+            raise InvalidInputError(f"{argument} is empty: give at least one method", argument=argument)
         return
     kind = type(given).__name__
     advice = f"of the {kind} s pass {of_scores}" if hasattr(given, "of_lists") else ""
@@ -238,8 +232,7 @@ def _group_means(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return the means of both over groups, and twice the standard error of the second."""
     errors = [np.std(values[group], ddof=1) / np.sqrt(len(group)) if len(group) > 1 else 0.0 for group in groups]
-    means = (np.array([part[group].mean() for group in groups]) for part in (own, values))
-    across, up = means
+    across, up = (np.array([part[group].mean() for group in groups]) for part in (own, values))
     return across, up, 2 * np.array(errors)
 
 
@@ -297,9 +290,7 @@ def plot_interaction_reliability(
     ax.plot(span, span, color=MUTED, linestyle="--", linewidth=1.2, label="calibrated", zorder=1)
     ax.set_xscale("log")
     ax.set_yscale("log")
-    tidy(ax, "predicted probability of an interaction", "share with an interaction", title)
-    legend(ax)
-    return ax
+    return legend(tidy(ax, "predicted probability of an interaction", "share with an interaction", title))
 
 
 def plot_recommendations(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cofactor.errors import InvalidInputError
 from cofactor.plots.figures import INK, MUTED, colour_bar, new_axes, tidy, titled
 
@@ -61,18 +63,11 @@ def plot_label_tree(nodes: Sequence[Mapping[str, Any]], ax: Axes | None = None, 
     for node in nodes:
         for child in node["children"]:
             ax.plot(*zip(places[node["id"]], places[child], strict=True), color=MUTED, linewidth=1.0, zorder=1)
-    circles = ax.scatter(
-        [places[key][0] for key in known],
-        [places[key][1] for key in known],
-        s=[_area(node["n"], total) for node in nodes],
-        c=[100 * node["n_retained"] / max(node["n"], 1) for node in nodes],
-        cmap="Blues",
-        vmin=0,
-        vmax=100,
-        edgecolors=INK,
-        linewidths=0.8,
-        zorder=2,
-    )
+    areas = [_area(node["n"], total) for node in nodes]
+    percent = [100 * node["n_retained"] / max(node["n"], 1) for node in nodes]
+    look: dict[str, Any] = {"cmap": "Blues", "vmin": 0, "vmax": 100, "edgecolors": INK, "linewidths": 0.8}
+    x, y = np.array([places[key] for key in known]).T
+    circles = ax.scatter(x, y, s=areas, c=percent, zorder=2, **look)
     if n_leaves <= _WRITTEN:
         _write_numbers(ax, nodes, places)
     left = total - sum(int(node["n_retained"]) for node in nodes)
@@ -154,16 +149,9 @@ def _depth_first(known: Mapping[Any, Mapping[str, Any]], root: Any) -> list[Any]
 def _write_numbers(ax: Axes, nodes: Sequence[Mapping[str, Any]], places: Mapping[Any, tuple[float, int]]) -> None:
     """Write below each node how many instances it retained, and how many reached it."""
     total = max(int(node["n"]) for node in nodes)
+    box = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
     for node in nodes:
         radius = (_area(node["n"], total) / 3.14) ** 0.5
-        ax.annotate(
-            f"{node['n_retained']} / {node['n']}",
-            places[node["id"]],
-            xytext=(0, -radius - 3),
-            textcoords="offset points",
-            ha="center",
-            va="top",
-            fontsize=8,
-            color=INK,
-            bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8},
-        )
+        below: dict[str, Any] = {"xytext": (0, -radius - 3), "textcoords": "offset points", "ha": "center", "va": "top"}
+        words = f"{node['n_retained']} / {node['n']}"
+        ax.annotate(words, places[node["id"]], fontsize=8, color=INK, bbox=box, **below)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from cofactor import datasets
 from cofactor.columns import ALIASES, ColumnsError, beside_items, plain
 from cofactor.datasets import InteractionDataset, RatingDataset
-from cofactor.datasets.readers.interactions import read_ratings_or_interactions
-from cofactor.datasets.sniff import Found, sniff
+from cofactor.datasets.formats import FileInfo, sniff
+from cofactor.datasets.readers.ratings import read_ratings_or_interactions
 from cofactor.errors import Argument, InvalidInputError, Place, Text
 from cofactor.files import display_name, read_bytes, to_utf8
 from cofactor.limits import MAX_LEVELS
@@ -160,7 +160,7 @@ def _known(name: str, options: Mapping[str, Any]) -> RatingDataset:
     return replace(data, scale=np.array(levels, dtype=np.float64))
 
 
-def _unknown(found: Found) -> InvalidInputError:
+def _unknown(found: FileInfo) -> InvalidInputError:
     """Return the error for a name that is neither a file nor a data set of ratings."""
     if found.holds == "labels":
         advice = (": leave out ", Argument("task", "ratings"), " and options for ratings")

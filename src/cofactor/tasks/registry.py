@@ -108,7 +108,7 @@ def sniff(file: str) -> str | None:
     >>> sniff("emotions"), sniff("ml-100k"), sniff("no-such-file")
     ('labels', 'ratings', None)
     """
-    from cofactor.datasets.sniff import sniff as look
+    from cofactor.datasets.formats import sniff as look
 
     holds = look(file).holds
     return holds if holds in TASKS else None

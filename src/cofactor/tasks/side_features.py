@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.datasets import load_side_features, read_side_features
-from cofactor.datasets.readers.movielens_features import SETS_WITH_FEATURES
+from cofactor.datasets.load import SETS_WITH_FEATURES
 from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.ratings import MODELS, IdMap, Ratings
 from cofactor.ratings.described import PairQuery, new_rows, takes_features

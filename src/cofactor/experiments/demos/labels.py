@@ -1,88 +1,69 @@
-"""``cofactor demo labels``: models that tag texts, what one says of new texts, why, and how sure it is."""
+"""``cofactor demo labels``: models that tag texts, what one says of new texts, why, and how sure it is.
+
+In full: every label method against binary relevance, with a plain cut and a learned one, beside published figures.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from sklearn.base import clone
 from sklearn.model_selection import KFold
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from cofactor.datasets import DatasetNotFoundError, LabelDataset, load_labels, make_articles, write_table
-from cofactor.experiments.demos.base import Demo, Extent, Finding, Method, Picture, Reporter, Row, Trial
-from cofactor.labels import MODELS
-from cofactor.pages import Html, Section, bar, block, good, highlights, measured, paragraph, section, strong, table
-from cofactor.plots import plot_cooccurrence, plot_label_reliability, save_figure
+from cofactor.evaluation import Search
+from cofactor.experiments.demos import TEXTS, Demo, Extent, Finding, Method, Picture, Reporter, Row, Trial
+from cofactor.labels import MNMTF, MODELS, MLkNN
+from cofactor.labels.data import as_labels
+from cofactor.labels.decoding import micro_f1_curve
+from cofactor.pages import (
+    Html,
+    Section,
+    bar,
+    block,
+    good,
+    highlights,
+    measured,
+    paragraph,
+    scrolling,
+    section,
+    strong,
+    table,
+)
+from cofactor.plots import (
+    plot_cooccurrence,
+    plot_group_sparsity,
+    plot_label_reliability,
+    plot_label_tree,
+    plot_threshold_curves,
+    prediction_table,
+)
+from cofactor.plots.figures import new_panels
 from cofactor.tasks import task_named
 from cofactor.tasks.baselines import LabelFrequencies
 from cofactor.tasks.plain import Loaded
 from cofactor.text import counted
 
-__all__ = ["OMF_ON_MEDICAL", "Corpus", "LabelDemo", "commands_for", "made_up", "write_articles"]
+__all__ = ["SHOWN", "Corpus", "FullLabelDemo", "LabelDemo", "made_up"]
 
-_MEASURES = (
-    "Micro F1 counts all tags of all texts together: 1 if each is set and none in vain. Macro F1 is the mean over "
-    "tags, so that a rare one counts as much as a frequent one. First tag: how often the likeliest tag of a text is "
-    "right."
-)
-_PROTOCOL = (
-    "All models have the settings that a user gets without asking for any: each chooses its parameters, and where to "
-    "cut its scores, on the training texts alone, for micro F1. Seconds are those of the fit. The "
-    "baselines are binary relevance, a linear classifier for each tag by itself, and “frequent tags”, the same ones "
-    "for all texts."
-)
-_PUBLISHED = (
-    "Published, below a method: tables 5.10 and 6.2 of Kumar's thesis, for the same data but other folds, settings of "
-    "papers and a plain cut; cofactor demo labels --full repeats these."
-)
-OMF_ON_MEDICAL = (
-    "OMF's .896 on medical, table 2 of its paper, cannot be reached: even a threshold chosen on the test part does not "
-    "come near it."
-)
-_MADE_UP = (
-    "The articles are made up: the words make no sense, but tags and words have the statistics of real tagged texts "
-    "(make_articles says how). Few texts for many tags, tags that go together, words with several meanings, and "
-    "annotators who forget: the case for models that learn all tags together."
-)
-_EXAMPLES = (
-    "The first three test texts of two tags or more and of {} to {} words, with the words that raise each tag most."
-)
-_VERDICTS = {
-    "right": "the annotator set it too",
-    "wrong": "the annotator did not set it",
-    "missed": "the annotator set it, and the model did not",
-    "forgotten": "it belongs to the text, but the annotator forgot it",
-}
 _SHOWN, _DEFAULT = ("LabelRidge", "OMF", "PLST", "MLkNN"), "LabelRidge"
 _ONE_BY_ONE, _FREQUENT = "binary relevance", "frequent tags"
 _KINDS = {"articles": "made-up news", "medical": "radiology reports"}
-_N_ARTICLES, _FOLDS = 1200, {"articles": 3, "medical": 5}
+_N_ARTICLES, _N_FOLDS = 1200, {"articles": 3, "medical": 5}
 _N_TEXTS, _N_WORDS = 3, 3  #: texts to show, and words to name for a tag
 _LENGTHS = {"articles": (40, 80), "medical": (8, 30)}  #: words of such a text
 _CUTS = (0.9, 0.7, 0.5)
 _BANDS = ((100, None), (30, 99), (10, 29), (1, 9))  #: training texts of a tag
 _NAMED = 40  #: tags in the picture of those that go together
-#: What the labels of the radiology reports mean, by their names. In the published file, as the words of the reports
-#: show, the names of nine pairs are exchanged: 486, pneumonia, stands with fever, and 780_6, fever, with pneumonia.
-_MEANINGS = {
-    "079_99": "other anomaly", "277_00": "cystic fibrosis", "279_12": "blood in urine", "462": "pharyngitis",
-    "486": "fever", "493_90": "past urinary infection", "511_9": "bladder disorder", "518_0": "pulmonary collapse",
-    "591": "hydronephrosis", "592_0": "kidney stone", "593_1": "enlarged kidney", "593_5": "hydroureter",
-    "593_70": "reflux", "593_89": "incontinence", "596_54": "neurogenic bladder", "596_8": "pleural effusion",
-    "599_0": "urinary infection", "599_7": "Wiskott-Aldrich syndrome", "741_90": "Turner syndrome",
-    "753_0": "cough", "753_21": "ureteropelvic obstruction", "753_3": "kidney anomaly", "758_6": "spina bifida",
-    "759_89": "viral infection", "780_6": "pneumonia", "783_0": "anorexia", "785_6": "follow-up of surgery",
-    "786_05": "shortness of breath", "786_07": "wheezing", "786_09": "breathing disorder", "786_2": "missing kidney",
-    "786_50": "chest pain", "786_59": "chest tightness", "787_03": "vomiting", "788_30": "kidney disorder",
-    "788_41": "frequent urination", "789_00": "abdominal pain", "789_09": "other abdominal pain",
-    "791_0": "protein in urine", "795_5": "tuberculin reaction", "V13_02": "asthma",
-    "V13_09": "past urinary disorder", "V42_0": "kidney transplant", "V67_09": "swollen lymph nodes",
-    "V72_5": "chest examination",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -111,7 +92,7 @@ def made_up(n: int, seed: int) -> Corpus:
 def _medical() -> Corpus:
     """Return the radiology reports, with words for codes, and the words of each in alphabetical order."""
     data = load_labels("medical")
-    names = tuple(_MEANINGS[name.split("-", 2)[2]] for name in data.label_names)
+    names = tuple(TEXTS["labels"]["meanings"][name.split("-", 2)[2]] for name in data.label_names)
     words = np.array([name.strip(".,;:") for name in data.feature_names], dtype=object)
     texts = [" ".join(word for word in words[data.X[[k]].indices] if word.isalpha()) for k in range(len(data))]
     return _corpus(replace(data, label_names=names), texts=np.array(texts, dtype=object))
@@ -127,22 +108,6 @@ def write_articles(data: Corpus, parts: Sequence[NDArray[Any]], place: Path) -> 
         some = data.take(rows)
         tags = [", ".join(data.label_names[k] for k in some.Y[[row]].indices) for row in range(len(some))]
         write_table(place / name, {"text": some.texts, "tags": np.array(tags, dtype=object)})
-
-
-def commands_for(data: LabelDataset, folder: str) -> list[tuple[str, str]]:
-    """Return commands to go on with, each with what it does."""
-    made = data.name == "articles"
-    old, new = (f"{folder}/articles.csv", f"{folder}/new-articles.csv") if made else (data.name, data.name)
-    options = ' --text text --labels tags --label-sep ","' if made else ""
-    return [
-        (
-            f"cofactor fit {old}{options} --out tags.cofactor",
-            "learn tags; your own texts are a table with such columns",
-        ),
-        (f"cofactor predict tags.cofactor {new} --proba --top 3", "the three likeliest tags of each text"),
-        (f"cofactor explain tags.cofactor {new} -n 3", "the words that speak for and against each tag"),
-        (f"cofactor evaluate {old}{options} -m label-ridge -m binary-relevance", "measure by cross-validation"),
-    ]
 
 
 @dataclass(frozen=True)
@@ -185,24 +150,7 @@ class Band:
 class LabelDemo(Demo):
     """Four models and two baselines on texts; three new texts, how sure the default model is, and rare tags."""
 
-    task, title = "labels", "cofactor demo labels"
-    metrics: ClassVar[Mapping[str, str]] = {
-        "micro_f1": "micro F1",
-        "macro_f1": "macro F1",
-        "precision_at_1": "first tag",
-    }
-    tables = ("thesis-5.9", "thesis-5.10", "thesis-6.2", "omf-2")
-    about: ClassVar[Mapping[str, str]] = {
-        "LabelRidge": "all tags together, the default",
-        "OMF": "words and tags in one latent space",
-        "PLST": "principal directions of the tags",
-        "MLkNN": "the tags of the nearest texts",
-        _ONE_BY_ONE: "a classifier for each tag by itself",
-        _FREQUENT: "the same tags for all texts",
-    }
-    greater_is_better = frozenset(metrics)
-    digits = 3
-    pictures = frozenset({"sure.png", "together.png"})
+    name = task = "labels"
 
     # ---------------------------------------------------------------- the comparison
 
@@ -221,7 +169,7 @@ class LabelDemo(Demo):
 
     def parts(self, data: Any, extent: Extent) -> list[Any]:
         """Return the first fold."""
-        folds = KFold(_FOLDS[data.name], shuffle=True, random_state=extent.seed)
+        folds = KFold(_N_FOLDS[data.name], shuffle=True, random_state=extent.seed)
         return [next(iter(folds.split(np.zeros(data.n_instances))))]
 
     def published(self, data: Any, method: str) -> Mapping[str, float]:
@@ -252,10 +200,14 @@ class LabelDemo(Demo):
         """Return how it was measured, and what was published."""
         (trial,) = finding.trials
         known = [row.name for row in trial.rows if row.published]
-        texts = [_MEASURES, _PROTOCOL]
-        texts += [_PUBLISHED] if known else []
-        texts += [OMF_ON_MEDICAL] if "OMF" in known else []
-        return texts + ([_MADE_UP] if trial.data.name == "articles" else [])
+        wanted = {
+            "measures": True,
+            "protocol": True,
+            "published": bool(known),
+            "omf": "OMF" in known,
+            "made_up": trial.data.name == "articles",
+        }
+        return [self.words[name] for name, said in wanted.items() if said]
 
     # ---------------------------------------------------------------- examples
 
@@ -270,9 +222,9 @@ class LabelDemo(Demo):
         sure = list(_sure(chances, predicted, truth))
         bands = list(_bands(trial, truth))
         finding.examples = {"examples": examples, "sure": sure, "bands": bands, "chances": chances, "truth": truth}
-        finding.examples["forgotten"] = _forgotten(test, predicted, truth)
+        finding.examples["forgotten"] = self._forgotten(test, predicted, truth)
         report.heading(f"{number}  Three new texts, by {_DEFAULT}")
-        report.say(_EXAMPLES.format(*_LENGTHS[test.name]))
+        report.say(self.words["examples"].format(*_LENGTHS[test.name]))
         for one in examples:
             report.say(f"\n“{one.text}”")
             for said in one.said:
@@ -294,14 +246,10 @@ class LabelDemo(Demo):
         (trial,), found = finding.trials, finding.examples
         names = trial.data.label_names
         ax = plot_label_reliability(found["truth"], found["chances"], labels=[], names=names, title=_DEFAULT)
-        save_figure(ax, place / "sure.png")
-        yield Picture(
-            "sure.png", f"How often tags of the test texts are right against the probability that {_DEFAULT} gives."
-        )
+        yield self.drawn(ax, place / "sure.png", name=_DEFAULT)
         groups = _together(trial)
         ax = plot_cooccurrence(trial.data.Y[:, groups[0]], groups[1], names=[names[k] for k in groups[0]])
-        save_figure(ax, place / "together.png")
-        yield Picture("together.png", f"Which of the {len(groups[0])} most frequent tags go together.")
+        yield self.drawn(ax, place / "together.png", n=len(groups[0]))
 
     def write_data(self, finding: Finding, place: Path) -> None:
         """Write the articles that were made up."""
@@ -313,7 +261,11 @@ class LabelDemo(Demo):
 
     def next_steps(self, finding: Finding) -> list[tuple[str, str]]:
         """Return four commands, each with what it does."""
-        return commands_for(finding.trials[0].data, finding.folder)
+        name, folder = finding.trials[0].data.name, finding.folder
+        if name != "articles":
+            return self.commands(old=name, new=name, options="")
+        options = ' --text text --labels tags --label-sep ","'
+        return self.commands(old=f"{folder}/articles.csv", new=f"{folder}/new-articles.csv", options=options)
 
     def as_json(self, finding: Finding) -> dict[str, Any]:
         """Return data, rows, examples, and how sure the model is."""
@@ -323,17 +275,9 @@ class LabelDemo(Demo):
             {"name": row.name, **row.measures[""], "seconds": row.seconds, "published": dict(row.published) or None}
             for row in trial.rows
         ]
-        sizes = {
-            "instances": data.n_instances,
-            "features": data.n_features,
-            "labels": data.n_labels,
-            "cardinality": round(data.cardinality, 3),
-            "train": len(train),
-            "test": len(test),
-        }
         return {
             **finding.base(),
-            "data": {"name": data.name, "description": data.description, "sizes": sizes},
+            "data": {**_described(data), "sizes": _sizes(data) | {"train": len(train), "test": len(test)}},
             "missing": finding.missing,
             "rows": [{key: row[key] for key in ("name", *self.metrics, "seconds", "published")} for row in rows],
             **{name: [asdict(one) for one in finding.examples[name]] for name in ("examples", "sure", "bands")},
@@ -365,7 +309,7 @@ class LabelDemo(Demo):
         return [
             section(
                 "Three new texts",
-                paragraph(_EXAMPLES.format(*_LENGTHS[trial.data.name])),
+                paragraph(self.words["examples"].format(*_LENGTHS[trial.data.name])),
                 *(_page_of(k, one) for k, one in enumerate(found["examples"], 1)),
                 paragraph(_legend(found["examples"]), soft=True),
             ),
@@ -381,6 +325,24 @@ class LabelDemo(Demo):
                 table(*_band_table(found["bands"], strong), name="Rare tags"),
             ),
         ]
+
+    def _forgotten(self, test: Corpus, predicted: NDArray[np.bool_], truth: NDArray[np.bool_]) -> str:
+        """Say how many of the tags that count as wrong belong to their texts, where that is known."""
+        if test.about is None:
+            return ""
+        wrong = predicted & ~truth
+        forgotten = np.count_nonzero(wrong & (test.about.toarray() > 0))
+        return self.words["forgotten"].format(tags=counted(int(wrong.sum()), "tag"), name=_DEFAULT, n=forgotten)
+
+
+def _described(data: LabelDataset) -> dict[str, Any]:
+    return {"name": data.name, "description": data.description}
+
+
+def _sizes(data: LabelDataset) -> dict[str, Any]:
+    cardinality = round(data.cardinality, 3)
+    sizes = {"instances": data.n_instances, "features": data.n_features, "labels": data.n_labels}
+    return {**sizes, "cardinality": cardinality}
 
 
 # ---------------------------------------------------------------- what the model says
@@ -452,18 +414,6 @@ def _bands(trial: Trial, truth: NDArray[np.bool_]) -> Iterator[Band]:
         yield Band(f"{low} or more" if high is None else f"{low} to {high}", int(tags.sum()), f1)
 
 
-def _forgotten(test: Corpus, predicted: NDArray[np.bool_], truth: NDArray[np.bool_]) -> str:
-    """Say how many of the tags that count as wrong belong to their texts, where that is known."""
-    if test.about is None:
-        return ""
-    wrong = predicted & ~truth
-    forgotten = np.count_nonzero(wrong & (test.about.toarray() > 0))
-    return (
-        f"Of {counted(int(wrong.sum()), 'tag')} that {_DEFAULT} sets and annotators did not, {forgotten} belong to the "
-        "text: the annotators forgot these."
-    )
-
-
 def _together(trial: Trial) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the most frequent tags, and a group for each: that of the more frequent tag it most often goes with."""
     counts = np.bincount(trial.data.Y.indices, minlength=trial.data.n_labels)
@@ -496,7 +446,12 @@ def _chance(probability: float) -> str:
 def _legend(examples: Sequence[Example]) -> str:
     """Say what the verdicts mean that occur."""
     seen = {said.verdict for one in examples for said in one.said}
-    return "; ".join(f"{verdict}: {meaning}" for verdict, meaning in _VERDICTS.items() if verdict in seen) + "."
+    return (
+        "; ".join(
+            f"{verdict}: {meaning}" for verdict, meaning in TEXTS["labels"]["verdicts"].items() if verdict in seen
+        )
+        + "."
+    )
 
 
 def _sure_table(sure: Sequence[Sure]) -> tuple[list[str], list[list[str]]]:
@@ -531,3 +486,253 @@ def _page_of(number: int, example: Example) -> Html:
         for said in example.said
     ]
     return block(f"Text {number}", paragraph(*words), table(["tag", "probability", ""], rows, name=f"Text {number}"))
+
+
+# ---------------------------------------------------------------- in full
+
+_SETS = ("emotions", "medical", "cal500")
+_BASELINE = "BinaryRelevance"
+
+#: The models of a demo, which shall take less than two minutes; `compare` takes any.
+SHOWN = ("LabelRidge", "OMF", "MLCHMF", "GroPLE", "LEML", "PLST", "CPLST", "CSSP", "FAiE", "MLkNN")
+_FOLDS = 5
+_BASES = 0.3  #: share of the features which the paper of MNMTF takes as bases, no more than there are labels here
+_MANY = 100  #: labels, from which on the largest C of the baseline takes most of the time and is never chosen
+#: Which data set a picture is made of, the first of these that is there.
+_GROUPED = ("cal500", "medical")
+_DESCRIBED = ("emotions",)
+#: Methods of the picture of thresholds, beside the best one.
+_CURVES = ("OMF", "GroPLE", "MLkNN", "BinaryRelevance")
+_N_INSTANCES = 5
+_FEW_ARTICLES = 400  #: where no data set is here
+_N_GROUPS = 5
+_SPARSE = 40.0  #: weight of the rows of V, with which about half of them are zero on cal500
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """Predictions for some instances of a test part."""
+
+    data: str
+    model: str
+    instances: list[dict[str, Any]]
+    text: str
+    html: str
+
+
+class FullLabelDemo(Demo):
+    """All label methods on three data sets, with a plain cut and with a learned one."""
+
+    name, task = "all-labels", "labels"
+
+    # ---------------------------------------------------------------- the comparison
+
+    def data(self, extent: Extent, report: Reporter) -> tuple[list[Any], list[str]]:
+        """Return the data sets that are here, and why others are missing; a synthetic one if none is here."""
+        found: list[Any] = []
+        reasons = []
+        for name in _SETS:
+            try:
+                found.append(load_labels(name))
+            except DatasetNotFoundError as error:
+                reasons.append(error.missing)
+        if not found:
+            report.say(f"Made-up articles instead: {reasons[0]}")
+            found.append(made_up(_FEW_ARTICLES, extent.seed))
+        return found, reasons
+
+    def methods(self, data: Any, extent: Extent) -> dict[str, Method]:
+        """Return the models, and factorization of the features before ML-kNN, binary relevance last."""
+        seed = extent.seed
+        models: dict[str, Any] = {name: MODELS[name].paper(random_state=seed) for name in SHOWN}
+        n_bases = max(1, min(data.n_labels, int(_BASES * data.n_features)))
+        reduce = MNMTF(n_components=n_bases, random_state=seed)
+        models["MNMTF + MLkNN"] = Pipeline([("reduce", reduce), ("mlknn", MLkNN.paper(random_state=seed))])
+        models[_BASELINE] = MODELS[_BASELINE].paper(random_state=seed)
+        return {name: _method(model, data, extent) for name, model in models.items()}
+
+    def parts(self, data: Any, extent: Extent) -> list[Any]:
+        """Return five folds."""
+        return list(KFold(_FOLDS, shuffle=True, random_state=extent.seed).split(np.zeros(data.n_instances)))
+
+    def notes(self, finding: Finding) -> list[str]:
+        """Return how it was measured, and what was published."""
+        known = [(trial.data.name, row.name) for trial in finding.trials for row in trial.rows if row.published]
+        texts = [self.words["protocol"], self.words["learned"]]
+        texts += [self.words["published"]] if known else []
+        return texts + ([TEXTS["labels"]["words"]["omf"]] if ("medical", "OMF") in known else [])
+
+    # ---------------------------------------------------------------- examples
+
+    def show_examples(self, finding: Finding, report: Reporter, number: int) -> None:
+        """Predict for five instances."""
+        report.heading(f"{number}  Predictions, pictures, report")
+        trial = _first(_DESCRIBED, finding.trials)
+        example = predictions(trial, best_method(trial), _N_INSTANCES)
+        finding.examples = {"example": example}
+        report.say(f"{example.data}, five instances of the test part, by {example.model}:")
+        report.say(example.text)
+        report.say("✓ found  ✗ wrong  – missed", soft=True)
+
+    # ---------------------------------------------------------------- pictures
+
+    def draw(self, finding: Finding, place: Path, report: Reporter) -> Iterator[Picture]:
+        """Draw groups of labels, sparsity, thresholds, and a tree."""
+        grouped, described = _first(_GROUPED, finding.trials), _first(_DESCRIBED, finding.trials)
+        name = grouped.data.name
+        if "GroPLE" in grouped.methods:
+            yield self.drawn(_groups(grouped), place / "labels.png", name=name)
+            yield self.drawn(_sparsity(grouped), place / "sparsity.png")
+        yield self.drawn(_thresholds(grouped), place / "thresholds.png", name=name)
+        if "MLCHMF" in described.methods:
+            tree = described.row("MLCHMF").fitted.estimators_["plain"].tree_
+            yield self.drawn(plot_label_tree(tree, title=f"MLC-HMF, {described.data.name}"), place / "tree.png")
+
+    def write_data(self, finding: Finding, place: Path) -> None:
+        """Write the articles that were made up."""
+        trial = finding.trials[0]
+        if trial.data.name == "articles":
+            write_articles(trial.data, trial.parts[0], place)
+
+    # ---------------------------------------------------------------- what is shown at the end
+
+    def next_steps(self, finding: Finding) -> list[tuple[str, str]]:
+        """Return three commands, each with what it does."""
+        data = finding.trials[0].data
+        return LabelDemo().next_steps(finding) if data.name == "articles" else self.commands(name=data.name)
+
+    def as_json(self, finding: Finding) -> dict[str, Any]:
+        """Return tables and predictions."""
+        example = finding.examples["example"]
+        return {
+            **finding.base(),
+            "tables": [self._plain_trial(trial) for trial in finding.trials],
+            "missing": finding.missing,
+            "example": {"data": example.data, "model": example.model, "instances": example.instances},
+        }
+
+    def _plain_trial(self, trial: Trial) -> dict[str, Any]:
+        data = trial.data
+        rows = [
+            {
+                "name": row.name,
+                "plain": row.measures[""],
+                "learned": row.measures["learned"],
+                "seconds": row.seconds,
+                "published": {key: row.published.get(key) for key in self.metrics} if row.published else None,
+                "chosen": {"plain": _written(row.chosen[""]), "learned": _written(row.chosen["learned"])},
+            }
+            for row in trial.rows
+        ]
+        return {**_described(data), "sizes": _sizes(data), "folds": len(trial.parts), "rows": rows}
+
+    def lead(self, finding: Finding) -> list[Html]:
+        """Return why data sets are missing."""
+        return [paragraph(reason, soft=True) for reason in finding.missing]
+
+    def sections(self, finding: Finding) -> list[Html | Section]:
+        """Return the predictions."""
+        example = finding.examples["example"]
+        lead = f"Five instances of the test part of {example.data}, by {example.model}."
+        return [section("Predictions", paragraph(lead), scrolling(example.html, "Predictions"))]
+
+
+# ---------------------------------------------------------------- methods
+
+
+def _method(model: Any, data: LabelDataset, extent: Extent) -> Method:
+    """Return a model with the choice of its parameters and of its threshold on a fifth of the training part."""
+    inside, prefix = (model.steps[-1][1], "mlknn__") if isinstance(model, Pipeline) else (model, "")
+    grid = {f"{prefix}{name}": values for name, values in inside.default_grid().items()}
+    if "estimator" in grid and data.n_labels > _MANY:
+        grid["estimator"] = grid["estimator"][:-1]
+    search = Search(model, grid, thresholds=("plain", "global"), random_state=extent.seed)
+    return Method(search, scaled_by(MinMaxScaler(clip=True) if prefix else StandardScaler()))
+
+
+def scaled_by(scaler: Any) -> Callable[[LabelDataset, Any], LabelDataset]:
+    """Return what scales the features of data as a training part says; sparse ones stay as they are.
+
+    Parameters
+    ----------
+    scaler : transformer of scikit-learn
+        Not changed.
+    """
+
+    def scaled(data: LabelDataset, train: Any) -> LabelDataset:
+        if not isinstance(data.X, np.ndarray):
+            return data
+        return replace(data, X=clone(scaler).fit(data.X[train]).transform(data.X))
+
+    return scaled
+
+
+def best_method(trial: Trial, way: str = "") -> str:
+    """Return the method with the highest micro-F1."""
+    return max(trial.rows, key=lambda row: row.measures[way]["micro_f1"]).name
+
+
+def _first(wanted: Sequence[str], trials: Sequence[Trial]) -> Trial:
+    """Return the comparison on the first of these data sets that is there, or the first of all."""
+    there = {trial.data.name: trial for trial in trials}
+    return next((there[name] for name in wanted if name in there), trials[0])
+
+
+def _written(parameters: dict[str, Any]) -> str:
+    return ", ".join(f"{name.rpartition('__')[2]} {value}" for name, value in parameters.items())
+
+
+def predictions(trial: Trial, name: str, n: int) -> Predicted:
+    """Return what a method predicts for the first instances of the test part, beside their true labels."""
+    _, test = trial.parts[0]
+    X = trial.prepared(name).X[test[:n]]
+    labels = as_labels(trial.row(name).fitted.estimators_["plain"].predict(X))[0]
+    truth, names = trial.data.Y[test][:n], trial.data.label_names
+    rows = [f"instance {k + 1}" for k in test[:n]]
+    instances = [
+        {
+            "instance": int(k) + 1,
+            "true": [names[j] for j in truth[[i]].indices],
+            "predicted": [names[j] for j in labels[[i]].indices],
+        }
+        for i, k in enumerate(test[:n])
+    ]
+    text, html = (prediction_table(truth, labels, names, rows=rows, form=form) for form in ("text", "html"))
+    return Predicted(trial.data.name, name, instances, text, html)
+
+
+# ---------------------------------------------------------------- pictures in full
+
+
+def _groups(trial: Trial) -> Any:
+    """Draw which labels go together, as they come and by the groups of GroPLE."""
+    data, groups = trial.data, trial.row("GroPLE").fitted.estimators_["plain"].groups_
+    before, after = new_panels(2, width=13)
+    plot_cooccurrence(data.Y, ax=before, names=data.label_names, title="as they come")
+    plot_cooccurrence(data.Y, groups, ax=after, names=data.label_names, title="by group")
+    return before
+
+
+def _sparsity(trial: Trial) -> Any:
+    """Draw GroPLE fitted with few groups and a large weight of the rows of V."""
+    train, _ = trial.parts[0]
+    model = clone(trial.methods["GroPLE"].search.estimator).set_params(n_groups=_N_GROUPS, alpha_v=_SPARSE)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sparse = model.fit(trial.prepared("GroPLE").X[train], trial.data.Y[train])
+    title = f"{trial.data.name}, {_N_GROUPS} groups, λ₂ = {_SPARSE:g}"
+    return plot_group_sparsity(sparse.V_, sparse.groups_, title=title)
+
+
+def _thresholds(trial: Trial) -> Any:
+    """Draw micro-F1 of the test part along the cut for some methods, and the cuts which they had learned."""
+    _, test = trial.parts[0]
+    truth, _, _ = as_labels(trial.data.Y[test])
+    shown = [one for one in dict.fromkeys((best_method(trial, "learned"), *_CURVES)) if one in trial.methods]
+    curves, cuts = {}, {}
+    for method in shown:
+        fitted = trial.row(method).fitted
+        scores = fitted.estimators_["learned"].decision_function(trial.prepared(method).X[test])
+        curves[method] = micro_f1_curve(np.asarray(scores), truth)
+        cuts[method] = float(np.asarray(fitted.choices_["learned"].threshold.value))
+    return plot_threshold_curves(curves, cuts, title=f"{trial.data.name}, test part")

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from cofactor.datasets import (
     write_table,
 )
 from cofactor.evaluation import Holdout, Search
-from cofactor.experiments.demos.base import Demo, Extent, Finding, Method, Picture, Reporter, Row, Trial
+from cofactor.experiments.demos import TEXTS, Demo, Extent, Finding, Method, Picture, Reporter, Row, Trial
 from cofactor.metrics import confusion_matrix
 from cofactor.pages import Html, Section, bar, highlights, paragraph, section, table
 from cofactor.plots import (
@@ -35,7 +35,6 @@ from cofactor.plots import (
     plot_recommendations,
     plot_reliability,
     plot_tradeoff,
-    save_figure,
 )
 from cofactor.plots.figures import new_axes, new_panels
 from cofactor.ratings import ALS, HMF, MMMF, PMMMF, Ensemble, OrdinalProbit, RatingModel, Recommender
@@ -46,38 +45,11 @@ from cofactor.tasks.plain import Loaded, Settings
 
 __all__ = ["RatingDemo", "fitted_recommender"]
 
-_SEARCHED = (
-    "Each alpha is the one of {n_alphas} candidates with the lowest MAE on a tenth of the training part; the test part "
-    "chooses nothing. Seconds are those of one fit at that alpha."
-)
-_SET = (
-    "Every model has its defaults, except for the weight of the penalty: {alphas}. Nothing is chosen by the test part. "
-    "cofactor demo --full chooses these weights on a part of the training data, and compares more models."
-)
-_PUBLISHED = (
-    "Published, below each method: Kumar's thesis, table 4.1, for the same data and 80/20 splits, but with its own "
-    "settings: alpha such that the training MAE is .07 to .09, and no biases. The others have no figure there."
-)
-_INVENTED = (
-    "The films and the people are invented by cofactor.datasets.make_movies, so that this runs without a network. The "
-    "people have tastes, moods and habits of rating; popular films are watched more, and so is what is liked. How "
-    "often each rating is given, how unevenly films are watched, and how hard ratings are to predict is as in "
-    "MovieLens 100K."
-)
 #: The weight of the penalty of each model that is fitted without a search: about what a search finds on both data sets.
 _ALPHAS = {"MMMF": 20.0, "HMF": 15.0, "ALS": 13.0}
-#: Films for the new user, of several tastes, with what they might give them.
-_NEW_USER = {
-    "Star Wars (1977)": 5.0,
-    "Raiders of the Lost Ark (1981)": 5.0,
-    "Alien (1979)": 4.0,
-    "Titanic (1997)": 2.0,
-    "English Patient, The (1996)": 1.0,
-}
 #: Genres of which a new user likes the best known invented films, and does not, with the ratings.
 _NEW_TASTE = {"Sci-Fi": (5.0, 5.0, 4.0), "Romance": (2.0, 1.0)}
-#: Chances of a good rating, from and to which predictions are counted together.
-_CHANCES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+_N_BINS = 5  #: ranges of the chance of a good rating, in which predictions are counted together
 #: Model, solver, and its name in the picture of convergence. ALS minimises an objective of its own.
 _SOLVERS = (
     ("MMMF", "lbfgs", "L-BFGS"),
@@ -118,22 +90,7 @@ class Chance:
 class RatingDemo(Demo):
     """Models of ratings, recommendations with reasons, a new user, and how sure predictions are."""
 
-    task, title = "ratings", "Ratings and recommendations by cofactor"
-    metrics: ClassVar[Mapping[str, str]] = {"mae": "MAE", "rmse": "RMSE", "zero_one": "zero-one"}
-    tables = ("thesis-4.1",)
-    about: ClassVar[Mapping[str, str]] = {
-        "OrdinalProbit": "Bayesian, with thresholds between ratings",
-        "Ensemble": "mean of eight MMMF",
-        "MMMF": "maximum margin",
-        "HMF": "maximum margin, one rating after the other",
-        "PMMMF": "maximum margin around each rating",
-        "ALS": "least squares",
-        "most frequent": "the same rating for all",
-        "user median": "each person’s median rating",
-    }
-    digits = 3
-    pictures = frozenset({"confusion.png", "convergence.png", "recommendations.png", "reliability.png", "tradeoff.png"})
-    slow_to_compile = ("OrdinalProbit", "ALS", "HMF", "MMMF", "Recommender")
+    name = task = "ratings"
 
     # ---------------------------------------------------------------- the comparison
 
@@ -158,32 +115,18 @@ class RatingDemo(Demo):
         """Return the models, in the full demo with a choice of alpha on a tenth of the training part."""
         common: dict[str, Any] = {"levels": data.scale, "random_state": extent.seed}
         if not extent.full:
-            models = {"MMMF": MMMF(**common), "HMF": HMF(**common), "ALS": ALS(**common)}
-            chosen = {name: model.set_params(alpha=_ALPHAS[name]) for name, model in models.items()}
-            return {name: Method(model) for name, model in {"OrdinalProbit": OrdinalProbit(**common), **chosen}.items()}
+            models: dict[str, Any] = {kind.__name__: kind(**common) for kind in (MMMF, HMF, ALS)}
+            found = {name: Method(model.set_params(alpha=_ALPHAS[name])) for name, model in models.items()}
+            return {"OrdinalProbit": Method(OrdinalProbit(**common)), **found}
         alphas = self.alphas(data, extent)
+        given = common | {"metric": "mae", "validation": Holdout(0.1, 1, extent.seed)}
         found = {}
-        for model in (
-            OrdinalProbit(**common),
-            Ensemble(MMMF(n_factors=8), **common),
-            MMMF(**common),
-            HMF(**common),
-            PMMMF(**common),
-            ALS(**common),
-        ):
+        kinds = (MMMF, HMF, PMMMF, ALS)
+        for model in (OrdinalProbit(**common), Ensemble(MMMF(n_factors=8), **common), *(of(**common) for of in kinds)):
             grid = {name: alphas for name in model.get_params() if name.split("__")[-1] == "alpha"}
             if "estimator__alpha" in grid:
                 grid.pop("alpha", None)
-            found[type(model).__name__] = Method(
-                Search(
-                    model,
-                    grid,
-                    metric="mae",
-                    validation=Holdout(0.1, 1, extent.seed),
-                    levels=data.scale,
-                    random_state=extent.seed,
-                )
-            )
+            found[type(model).__name__] = Method(Search(model, grid, **given))
         return found
 
     def parts(self, data: Any, extent: Extent) -> list[Any]:
@@ -234,15 +177,13 @@ class RatingDemo(Demo):
         """Return how alpha was chosen, where it is at an end of the candidates, and what was published."""
         (trial,) = finding.trials
         if finding.extent.full:
-            texts = [_SEARCHED.format(n_alphas=len(self.alphas(trial.data, finding.extent)))]
+            texts = [self.words["searched"].format(n_alphas=len(self.alphas(trial.data, finding.extent)))]
         else:
-            texts = [_SET.format(alphas=", ".join(f"{value:g} for {name}" for name, value in _ALPHAS.items()))]
+            alphas = ", ".join(f"{value:g} for {name}" for name, value in _ALPHAS.items())
+            texts = [self.words["set"].format(alphas=alphas)]
         ends = [f"{row.name} ({row.extra['alpha']:.3g})" for row in trial.rows if at_end(row)]
-        if ends:
-            texts.append(
-                f"The first or the last candidate was best, so that a better alpha may lie beyond: {', '.join(ends)}."
-            )
-        return [*texts, *([_PUBLISHED] if any(row.published for row in trial.rows) else [])]
+        texts += [self.words["ends"].format(ends=", ".join(ends))] if ends else []
+        return [*texts, *([self.words["published"]] if any(row.published for row in trial.rows) else [])]
 
     # ---------------------------------------------------------------- examples
 
@@ -254,11 +195,7 @@ class RatingDemo(Demo):
         sure = chances(model, trial)
         finding.examples = {"best": best_row(trial).name, "known_user": known, "new_user": new, "chances": sure}
         report.heading(f"{number}  Ten recommendations for user {known.user}")
-        report.say(
-            "Ranked by how likely they are to watch a film next, times how likely they are to like it then, which is "
-            "to give it a rating in the upper quarter of the scale. On the right are ratings that they gave, which the "
-            "model has not seen."
-        )
+        report.say(self.words["ranked"])
         report.say(f"They gave {known.n_ratings} ratings, and like {_titles(known.liked)}.\n")
         _show(known, report)
         report.heading(f"{number + 1}  A newcomer, without training again")
@@ -266,7 +203,7 @@ class RatingDemo(Demo):
         report.say(f"They are known after {new.milliseconds:.1f} ms. Recommended to them:\n")
         _show(new, report, _FEW)
         report.heading(f"{number + 2}  How sure is it?")
-        report.say(f"{_in_words(sure[-1], trial)}\n")
+        report.say(f"{self._in_words(sure[-1], trial)}\n")
         report.table(["chance", "test ratings", "predicted", "came true"], [_cells(one) for one in sure])
 
     # ---------------------------------------------------------------- pictures
@@ -277,27 +214,23 @@ class RatingDemo(Demo):
         data, (_, _, test) = trial.data, trial.parts[0]
         sure = next((row for row in trial.rows if hasattr(row.fitted, "predict_proba")), None)
         if sure is not None:
-            probabilities = sure.fitted.predict_proba(data.X[test])
-            ax = new_axes(None, 5.2, 4.4)
-            picture = plot_reliability(
-                data.y[test], probabilities, data.scale, ax, n_bins=10, over="all", title=sure.name
-            )
-            save_figure(picture, place / "reliability.png")
-            yield Picture(
-                "reliability.png",
-                f"How far the probabilities of {sure.name} hold: of all ratings which it gives a chance of, say, 40 %, "
-                "two fifths should come true, so that points lie on the diagonal.",
-            )
+            predictions = (data.y[test], sure.fitted.predict_proba(data.X[test]), data.scale)
+            ax = plot_reliability(*predictions, new_axes(None, 5.2, 4.4), n_bins=10, over="all", title=sure.name)
+            yield self.drawn(ax, place / "reliability.png", name=sure.name)
         predicted = trial.row(best).fitted.predict(data.X[test])
         counts = confusion_matrix(data.y[test], predicted, data.scale)
-        save_figure(plot_confusion(counts, data.scale, title=best), place / "confusion.png")
-        yield Picture("confusion.png", f"Errors by level: what {best} predicts for each true rating of the test part.")
+        yield self.drawn(plot_confusion(counts, data.scale, title=best), place / "confusion.png", name=best)
         if finding.extent.full:
-            yield _draw_list(finding.examples["known_user"], place)
+            known = finding.examples["known_user"]
+            shown = [(one.title, one.p_interact, one.p_like) for one in known.recommended]
+            names, interact, like = zip(*shown, strict=True)
+            ax = plot_recommendations(names, interact, like, title=f"User {known.user}, recommended by Recommender")
+            yield self.drawn(ax, place / "recommendations.png", user=known.user)
             grid = self.alphas(data, finding.extent)
             with report.steps(len(_SOLVERS) + len(_TRADEOFF) * len(grid)):
-                yield _draw_convergence(trial, place, report, 400)
-                yield _draw_tradeoff(trial, grid, place, report)
+                yield self.drawn(_convergence(trial, report, 400), place / "convergence.png")
+                ax = _tradeoff(trial, grid, report)
+                yield self.drawn(ax, place / "tradeoff.png", low=grid[0], high=grid[-1])
 
     # ---------------------------------------------------------------- what is shown at the end
 
@@ -316,15 +249,7 @@ class RatingDemo(Demo):
         source, titles = trial.data.name, f" --titles {trial.data.name}"
         if finding.missing:
             source, titles = (Path(finding.folder) / _MOVIES).as_posix(), ""
-        return [
-            (
-                f"cofactor fit {source} --out model.cofactor",
-                "learn from ratings, of your own too, or from clicks without ratings",
-            ),
-            (f"cofactor recommend model.cofactor --user 1{titles}", "recommend ten items, --all for every user"),
-            (f"cofactor evaluate {source} --model mmmf --alpha 20", "measure on ratings held out, over three splits"),
-            ("cofactor demo serve", "rate films yourself, and see the recommendations move"),
-        ]
+        return self.commands(source=source, titles=titles)
 
     def as_json(self, finding: Finding) -> dict[str, Any]:
         """Return data, rows and recommendations."""
@@ -361,7 +286,7 @@ class RatingDemo(Demo):
             (f"{1 - mae / median.measures['']['mae']:.0%}", "less than with each person’s median"),
             (f"{finding.examples['new_user'].milliseconds:.0f} ms", "until a newcomer is known"),
         ]
-        return [*([paragraph(_INVENTED)] if finding.missing else []), highlights(numbers)]
+        return [*([paragraph(self.words["invented"])] if finding.missing else []), highlights(numbers)]
 
     def sections(self, finding: Finding) -> list[Html | Section]:
         """Return the recommendations, and how sure predictions are."""
@@ -378,15 +303,15 @@ class RatingDemo(Demo):
             for range_, n, predicted, share in [_cells(one)]
         ]
         heads = ["chance of a good rating", "test ratings", "predicted", "came true"]
-        ranked = paragraph(
-            "Ranked by how likely the user is to watch a film next, P(interact), times how likely they are to like it "
-            "then, P(like): to give it a rating in the upper quarter of the scale."
-        )
         return [
-            section(f"Ten recommendations for user {known.user}", ranked, of_known),
+            section(f"Ten recommendations for user {known.user}", paragraph(self.words["ranked_page"]), of_known),
             section("A newcomer", of_new),
-            section("How sure is it?", paragraph(_in_words(sure[-1], trial)), table(heads, rows, name="Chances")),
+            section("How sure is it?", paragraph(self._in_words(sure[-1], trial)), table(heads, rows, name="Chances")),
         ]
+
+    def _in_words(self, chance: Chance, trial: Trial) -> str:
+        first = trial.data.scale[_good(trial.data.scale)]
+        return self.words["sure"].format(first=first, **asdict(chance))
 
 
 def at_end(row: Row) -> bool:
@@ -415,28 +340,20 @@ def chances(model: Recommender, trial: Trial) -> list[Chance]:
     first = _good(data.scale)
     predicted = model.predict_proba(data.X[test])[:, first:].sum(axis=1)
     came_true = data.y[test] >= data.scale[first]
-    places = np.searchsorted(_CHANCES[1:-1], predicted, side="right")
+    edges = np.arange(_N_BINS + 1) / _N_BINS
+    places = np.searchsorted(edges[1:-1], predicted, side="right")
     found = []
-    for k, (low, high) in enumerate(pairwise(_CHANCES)):
+    for k, (low, high) in enumerate(pairwise(edges.tolist())):
         here = places == k
         if here.any():
-            found.append(
-                Chance(low, high, int(here.sum()), float(predicted[here].mean()), float(came_true[here].mean()))
-            )
+            means = (float(of[here].mean()) for of in (predicted, came_true))
+            found.append(Chance(low, high, int(here.sum()), *means))
     return found
 
 
 def _good(scale: NDArray[np.float64]) -> int:
     """Return the place of the first rating of the upper quarter of the scale, from which on an item is liked."""
     return 3 * len(scale) // 4
-
-
-def _in_words(chance: Chance, trial: Trial) -> str:
-    first = trial.data.scale[_good(trial.data.scale)]
-    return (
-        f"Recommender gives {chance.n:,} ratings of the test part a chance of {chance.low:.0%} or more to be {first:g} "
-        f"or better: {chance.predicted:.0%} on average. Of these, {chance.share:.0%} were."
-    )
 
 
 def _cells(chance: Chance) -> list[str]:
@@ -490,10 +407,11 @@ def advise_new(model: Any, trial: Trial, seed: int) -> Advice:
 def new_users_ratings(trial: Trial, seed: int) -> tuple[list[Any], list[float]]:
     """Return five well-known items and ratings, of two tastes where titles or genres are known."""
     data, (train, _, _) = trial.data, trial.parts[0]
+    newcomer = TEXTS["ratings"]["new-user"]
     known = {title: item for item, title in data.item_names.items()}
     train_items, counts = np.unique(data.X[train, 1], return_counts=True)
-    found = {known[title]: rating for title, rating in _NEW_USER.items() if title in known}
-    if len(found) == len(_NEW_USER) and np.isin(list(found), train_items).all():
+    found = {known[title]: rating for title, rating in newcomer.items() if title in known}
+    if len(found) == len(newcomer) and np.isin(list(found), train_items).all():
         return list(found), list(found.values())
     popular = train_items[np.argsort(-counts, kind="stable")].tolist()
     if data.name == _invented(seed)[0].name:
@@ -535,7 +453,7 @@ def _liked_reasons(model: Any, user: Any, items: list[Any]) -> list[list[Any]]:
     if not items:
         return []
     found, scale = model.explain(user, items), model.scale_
-    liked = found.own_ratings >= scale[3 * len(scale) // 4]  # as `recommend` has it
+    liked = found.own_ratings >= scale[_good(scale)]  # as `recommend` has it
     raising = found.raising(len(found.own_items))
     return [[found.own_items[k] for k in some if liked[k]][:_REASONS] for some in raising]
 
@@ -589,20 +507,7 @@ def _with_alpha(trial: Trial, name: str, alpha: float, **params: Any) -> RatingM
     return model.fit(trial.data.X[train], trial.data.y[train])
 
 
-def _draw_list(advice: Advice, place: Path) -> Picture:
-    """Draw what is recommended to a user, with both probabilities."""
-    names = [one.title for one in advice.recommended]
-    p_interact, p_like = zip(*((one.p_interact, one.p_like) for one in advice.recommended), strict=True)
-    picture = plot_recommendations(names, p_interact, p_like, title=f"User {advice.user}, recommended by Recommender")
-    save_figure(picture, place / "recommendations.png")
-    return Picture(
-        "recommendations.png",
-        f"Ten recommendations for user {advice.user}: how likely they are to watch each film next, and to like it "
-        "then. Films are ranked by the product of both.",
-    )
-
-
-def _draw_convergence(trial: Trial, place: Path, report: Reporter, max_iter: int) -> Picture:
+def _convergence(trial: Trial, report: Reporter, max_iter: int) -> Any:
     """Draw the objective of the solvers of each model from the same start, up to so many iterations."""
     panels: dict[str, dict[str, tuple[list[float], list[float]]]] = {}
     for model, solver, name in _SOLVERS:
@@ -617,16 +522,10 @@ def _draw_convergence(trial: Trial, place: Path, report: Reporter, max_iter: int
     for ax, (model, curves) in zip(axes, panels.items(), strict=True):
         alpha = trial.row(model).extra["alpha"]
         plot_convergence(curves, ax, gap=True, title=f"Convergence of {model}, alpha {alpha:.3g}")
-    save_figure(axes[0], place / "convergence.png")
-    return Picture(
-        "convergence.png",
-        "Convergence: how far the objective is above the lowest one that was reached, for the solvers of a model from "
-        "the same start. ALS minimises squared errors, another objective than that of MMMF, by solvers of its own: the "
-        "two panels cannot be compared in height.",
-    )
+    return axes[0]
 
 
-def _draw_tradeoff(trial: Trial, grid: list[float], place: Path, report: Reporter) -> Picture:
+def _tradeoff(trial: Trial, grid: list[float], report: Reporter) -> Any:
     """Draw test error against training error along alpha; nothing is chosen by it."""
     data, (train, _, test) = trial.data, trial.parts[0]
     curves: dict[str, tuple[list[float], list[float]]] = {}
@@ -638,10 +537,4 @@ def _draw_tradeoff(trial: Trial, grid: list[float], place: Path, report: Reporte
             for values, rows in zip(errors, (train, test), strict=True):
                 values.append(-fitted.score(data.X[rows], data.y[rows]))
         curves[name] = errors
-    picture = plot_tradeoff(curves, error="MAE", title="Test error against training error along alpha")
-    save_figure(picture, place / "tradeoff.png")
-    return Picture(
-        "tradeoff.png",
-        f"Test error against training error along alpha, from {grid[0]:.3g} (left) to {grid[-1]:.3g} (right), as "
-        "figure 3.12 of the thesis. Nothing is chosen by this picture.",
-    )
+    return plot_tradeoff(curves, error="MAE", title="Test error against training error along alpha")

@@ -1,1 +1,0 @@
-"""Tables of C.-X. Li's thesis (University of California, San Diego, 2011)."""
