@@ -3,18 +3,19 @@
 from functools import partial
 
 import pytest
+from tests.together import together
 
 from cofactor.checks import check_choice, check_number, check_size
 from cofactor.errors import InvalidInputError
 
 
-@pytest.mark.parametrize("digits", [400, 5000])  # beyond floats; and beyond what Python writes
+@together("digits", [400, 5000])  # beyond floats; and beyond what Python writes
 def test_a_number_of_hundreds_of_digits_is_refused_in_our_words(digits):
     with pytest.raises(InvalidInputError, match="n: expected a whole number of at least 1, with fewer digits"):
         check_number("n", 10**digits, low=1, whole=True)
 
 
-@pytest.mark.parametrize("check", [partial(check_number, low=0, high=1), check_size])
+@together("check", [partial(check_number, low=0, high=1), check_size])
 def test_other_values_are_taken_and_named(check):
     for value in ("auto", None):
         check("x", value, also=["auto", None])
@@ -22,7 +23,7 @@ def test_other_values_are_taken_and_named(check):
         check("x", "abc", also=["auto", None])
 
 
-@pytest.mark.parametrize(
+@together(
     ("value", "message"),
     [
         ("correlated", "x='correlated': expected one of 'given', 'correlation', None; did you mean 'correlation'?"),

@@ -3,10 +3,11 @@
 import pandas as pd
 import polars as pl
 import pytest
+from tests.together import together
 
 from cofactor.columns import frame_columns
 
-FRAMES = pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+FRAMES = together("frame", [pd.DataFrame, pl.DataFrame])
 
 
 @FRAMES
@@ -31,7 +32,7 @@ def test_the_index_of_another_frame_is_no_column_of_users():
 
 
 @FRAMES
-@pytest.mark.parametrize(
+@together(
     ("columns", "message"),
     [
         ({"user": [1], "x": [2], "date": [3]}, "cannot tell which column holds the item and the rating"),

@@ -5,7 +5,7 @@ import functools
 import re
 from pathlib import Path
 
-import pytest
+from tests.together import together
 
 from cofactor.datasets.registry import KNOWN
 
@@ -45,7 +45,7 @@ def test_every_test_that_a_correction_names_exists() -> None:
 
 
 #: Files that whoever has this repository does not have.
-@pytest.mark.parametrize("word", ["ERR" + "ATA", "METH" + "ODS-", "REA" + "CH-", "DES" + "IGN"])
+@together("word", ["ERR" + "ATA", "METH" + "ODS-", "REA" + "CH-", "DES" + "IGN"])
 def test_nothing_points_outside_the_repository(word: str) -> None:
     pattern = re.compile(rf"\b{word}")
     found = [str(path.relative_to(ROOT)) for path, text in texts().items() if pattern.search(text)]

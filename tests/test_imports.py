@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.together import together
 
 import cofactor
 from cofactor import labels, ratings
@@ -143,7 +144,7 @@ def test_no_module_but_the_shells_needs_heavy_packages() -> None:
     assert asked_of_a_process("\n".join(lines)) == ["imported"]
 
 
-@pytest.mark.parametrize("package", [cofactor, ratings, ratings.ranking, labels, cofactor.metrics, cofactor.evaluation])
+@together("package", [cofactor, ratings, ratings.ranking, labels, cofactor.metrics, cofactor.evaluation])
 def test_names_of_a_package_are_there(package: object) -> None:
     names = package.__all__  # type: ignore[attr-defined]
     assert set(names) <= set(dir(package))
@@ -152,7 +153,7 @@ def test_names_of_a_package_are_there(package: object) -> None:
         _ = package.Nothing  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("registry", REGISTRIES.values(), ids=REGISTRIES)
+@together("registry", REGISTRIES.values(), ids=REGISTRIES)
 def test_a_registry_is_a_mapping_of_classes(registry: Registry) -> None:
     assert all(kind.__name__ == name for name, kind in registry.items())
     both = registry | {"Mine": dict}

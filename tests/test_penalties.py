@@ -71,20 +71,20 @@ def test_value_formulas() -> None:
     assert NonNegative().value(np.array([[0.0, np.nan]])) == np.inf
 
 
-@pytest.mark.parametrize(
+@together(
     "penalty",
     [
         *(L2(0.7), L1(0.7), NonNegative(), CentredL2(0.7), RowL2(0.7, np.arange(4))),
         AroundL2(0.7, np.arange(8.0).reshape(4, 2) / 2),
     ],
 )
-@pytest.mark.parametrize("step", [0.3, 2.0])
+@together("step", [0.3, 2.0])
 def test_prox_minimises_its_definition(penalty: Penalty, step: float) -> None:
     A = entries(1, (4, 2))
     np.testing.assert_allclose(penalty.prox(A, step), search(penalty, A, step), atol=1e-6)
 
 
-@pytest.mark.parametrize("step", [0.3, 2.0])
+@together("step", [0.3, 2.0])
 def test_prox_of_l21_by_a_grid_over_the_plane(step: float) -> None:
     """For a row of two entries all candidates on a fine grid are tried."""
     grid = np.linspace(-4, 4, 801)
@@ -138,8 +138,8 @@ def regressed(alpha: float) -> RegressedL2:
     return RegressedL2(alpha, turned(entries(6, (700, 3))), np.array([1.0, 0.0, 1.0]))
 
 
-@pytest.mark.parametrize("factory", [L2, CentredL2, around, regressed])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@together("factory", [L2, CentredL2, around, regressed])
+@together("dtype", [np.float32, np.float64])
 def test_gradient_by_differences(factory: type[SmoothPenalty], dtype: type) -> None:
     penalty = factory(1.7)
     A = entries(2, (700, 3))
@@ -157,7 +157,7 @@ def test_gradient_by_differences(factory: type[SmoothPenalty], dtype: type) -> N
         assert gradient[at] - start[at] == pytest.approx((ends[0] - ends[1]) / 2e-3, abs=tolerance)
 
 
-@pytest.mark.parametrize("factory", [L2, CentredL2])
+@together("factory", [L2, CentredL2])
 def test_gradient_arrives_in_arrays_of_any_layout(factory: type[SmoothPenalty]) -> None:
     A, gradient = entries(), np.ones((6, 3))
     value = factory(1.7).add_gradient(A, gradient)
@@ -166,8 +166,8 @@ def test_gradient_arrives_in_arrays_of_any_layout(factory: type[SmoothPenalty]) 
         np.testing.assert_allclose(out, gradient, rtol=1e-14)
 
 
-@pytest.mark.parametrize("factory", FACTORIES)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@together("factory", FACTORIES)
+@together("dtype", [np.float32, np.float64])
 def test_precision_is_kept_and_the_argument_unchanged(factory: type[Penalty], dtype: type) -> None:
     A = entries().astype(dtype)
     before = A.copy()
@@ -179,7 +179,7 @@ def test_precision_is_kept_and_the_argument_unchanged(factory: type[Penalty], dt
     np.testing.assert_allclose(result, factory(0.5).prox(A.astype(float), 0.5), atol=1e-6)
 
 
-@pytest.mark.parametrize("factory", [L2, CentredL2, L1, L21])
+@together("factory", [L2, CentredL2, L1, L21])
 def test_weight_zero_is_no_penalty(factory: type[Penalty]) -> None:
     A = entries()
     assert factory(0.0).value(A) == 0

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from safetensors import numpy as safetensors
+from tests.together import together
 
 from cofactor.errors import InvalidInputError
 from cofactor.tensors import arrays_within
@@ -42,7 +43,7 @@ def test_arrays_are_views_where_they_are_aligned():
     assert not np.shares_memory(moved, data)
 
 
-@pytest.mark.parametrize(
+@together(
     ("change", "message"),
     [
         ({"dtype": "BF16"}, "'BF16', which NumPy does not have"),

@@ -1,11 +1,11 @@
 """Names that people type, and hints for those that are not known."""
 
-import pytest
+from tests.together import together
 
 from cofactor.text import did_you_mean, folded, nearest
 
 
-@pytest.mark.parametrize("typed", ["BinaryMMMF", "binary-mmmf", "Binary_MMMF", "binary mmmf"])
+@together("typed", ["BinaryMMMF", "binary-mmmf", "Binary_MMMF", "binary mmmf"])
 def test_spelling_does_not_matter(typed):
     assert folded(typed) == "binarymmmf"
     assert nearest(typed, ["PMMMF", "BinaryMMMF", "HMF"])[0] == "BinaryMMMF"
@@ -24,6 +24,6 @@ def test_what_is_said_where_nothing_is_like_it():
     assert did_you_mean("xyz", ["mae"], "see the manual") == "see the manual"
 
 
-@pytest.mark.parametrize("typed", [3, None, ""])
+@together("typed", [3, None, ""])
 def test_what_is_no_name_is_like_nothing(typed):
     assert nearest(typed, ["mae", "rmse"]) == []

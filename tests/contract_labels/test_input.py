@@ -200,6 +200,11 @@ def test_names_of_labels(name):
     assert list(fresh(name).fit(X, frame).predict(X).columns) == [3, 1, 4, 15, 9, 2]
 
 
+def brief(name):
+    """Return an unfitted model of a case, which ends after some steps: where it would end says nothing more."""
+    return fresh(name, **{"max_iter": 30} if "max_iter" in fresh(name).get_params() else {})
+
+
 @pytest.mark.filterwarnings("ignore:n_neighbors=")
 @every
 @together(
@@ -226,7 +231,7 @@ def test_odd_input_is_taken(name, change):
     X, Y = change(*data())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = fresh(name).fit(X, Y)
+        model = brief(name).fit(X, Y)
     assert model.predict(X).shape == Y.shape
     scores = model.decision_function(X)
     assert np.isfinite(scores).all()
@@ -252,10 +257,7 @@ def test_features_at_the_ends_of_their_range(name, largest):
     X = largest * X / X.max()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = fresh(name)
-        if "max_iter" in model.get_params():
-            model.set_params(max_iter=30)
-        model.fit(X.astype(np.float32 if largest > 1 else np.float64), Y)
+        model = brief(name).fit(X.astype(np.float32 if largest > 1 else np.float64), Y)
         assert np.isfinite(model.decision_function(sparse.csr_array(X))).all()
 
 
@@ -264,9 +266,7 @@ def test_a_cell_that_dwarfs_the_other_features_is_told_once(name):
     X, Y = data()
     X = X.copy()
     X[3, 2] = 1e12
-    model = fresh(name)
-    if "max_iter" in model.get_params():
-        model.set_params(max_iter=30)
+    model = brief(name)
     for given in (X, sparse.csr_array(X)):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

@@ -56,7 +56,7 @@ def test_single_linkage_by_brute_force(wait: bool, least: float | None, seed: in
     assert listed(disjoint_clusters(C, 4, wait=wait, least=least)) == sorted(sorted(one) for one in clusters)
 
 
-@pytest.mark.parametrize("least", [None, 0.75])
+@together("least", [None, 0.75])
 def test_overlapping_clusters_by_brute_force(least: float | None) -> None:
     C = similarities()
     expected = set()
@@ -72,7 +72,7 @@ def test_overlapping_clusters_by_brute_force(least: float | None) -> None:
     assert listed(overlapping_clusters(C, 4, least=least)) == [list(one) for one in sorted(expected)]
 
 
-@pytest.mark.parametrize("method", OF_SIMILARITIES)
+@together("method", OF_SIMILARITIES)
 def test_planted_groups_are_found(method) -> None:  # type: ignore[no-untyped-def]
     group = np.random.default_rng(1).permutation(np.repeat(np.arange(3), 4))
     C = 0.1 * similarities(12) + (group[:, None] == group)
@@ -80,7 +80,7 @@ def test_planted_groups_are_found(method) -> None:  # type: ignore[no-untyped-de
     assert listed(method(C, 4)) == expected
 
 
-@pytest.mark.parametrize("method", OF_SIMILARITIES)
+@together("method", OF_SIMILARITIES)
 def test_labels_without_similarity(method) -> None:  # type: ignore[no-untyped-def]
     assert all(len(one) <= 2 for one in method(np.zeros((5, 5)), 2))
     assert listed(method(np.zeros((1, 1)), 10)) == [[0]]
@@ -98,7 +98,7 @@ def test_no_labels_have_no_clusters() -> None:
         random_clusters(0, 4)
 
 
-@pytest.mark.parametrize("method", OF_SIMILARITIES)
+@together("method", OF_SIMILARITIES)
 def test_what_is_refused(method) -> None:  # type: ignore[no-untyped-def]
     for size in (0, 2.5, True):
         with pytest.raises(InvalidInputError, match="a whole number of at least 1"):
@@ -119,7 +119,7 @@ def test_waiting_is_true_or_false() -> None:
         disjoint_clusters(np.eye(4), 3, wait="no")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("unit", [1e-200, 1.0, 1e90])
+@together("unit", [1e-200, 1.0, 1e90])
 def test_labels_that_are_like_no_other_are_cut_off_whatever_the_unit(unit: float) -> None:
     C = np.zeros((6, 6))
     C[np.ix_([1, 4, 5], [1, 4, 5])] = unit

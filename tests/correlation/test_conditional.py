@@ -6,6 +6,7 @@ from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import expit, logsumexp
 from sklearn.linear_model import LogisticRegression
+from tests.together import together
 
 from cofactor.correlation import (
     LABEL_MEASURES,
@@ -31,7 +32,7 @@ def data(n: int = 50, D: int = 3, L: int = 5, seed: int = 0) -> tuple[np.ndarray
     return X, (X @ rng.normal(size=(D, L)) + hidden + rng.logistic(size=(n, L)) > 0.3).astype(np.int64)
 
 
-@pytest.mark.parametrize("shape", [(50, 3), (12, 30)])
+@together("shape", [(50, 3), (12, 30)])
 def test_partial_correlation_by_scikit_learn(shape: tuple[int, int]) -> None:
     X, Y = data(*shape)
     residuals = []
@@ -72,7 +73,7 @@ def test_likelihood_gain_by_direct_minimisation() -> None:
     assert gain[0, 3] > gain[1, 2] > gain[0, 1] >= 0
 
 
-@pytest.mark.parametrize("measure", BOTH)
+@together("measure", BOTH)
 def test_one_feature_may_be_far_larger_than_the_others(measure) -> None:  # type: ignore[no-untyped-def]
     """From some size on the penalty leaves its coefficient free; the others are fitted as before."""
     X, Y = data(L=3)
@@ -81,7 +82,7 @@ def test_one_feature_may_be_far_larger_than_the_others(measure) -> None:  # type
         np.testing.assert_allclose(measure(X * [large, 1, 1], Y), expected, rtol=1e-4, atol=1e-8)
 
 
-@pytest.mark.parametrize("shape", [(30, 5), (6, 9)])
+@together("shape", [(30, 5), (6, 9)])
 def test_axes_keep_the_digits_of_small_features(shape: tuple[int, int]) -> None:
     table = np.random.default_rng(0).normal(size=shape) * np.logspace(12, 0, shape[1])
     table[:, 1] = 2 * table[:, 0]
@@ -102,7 +103,7 @@ def test_labels_that_large_features_separate_gain_little() -> None:
     assert 0 <= likelihood_gain(1e14 * X, Y)[0, 1] < 1e-4
 
 
-@pytest.mark.parametrize("measure", BOTH)
+@together("measure", BOTH)
 def test_weights_are_repetitions(measure) -> None:  # type: ignore[no-untyped-def]
     X, Y = data()
     times = np.random.default_rng(1).integers(0, 3, len(Y))
@@ -110,7 +111,7 @@ def test_weights_are_repetitions(measure) -> None:  # type: ignore[no-untyped-de
     np.testing.assert_allclose(measure(X, Y, sample_weight=times), repeated, atol=1e-6)
 
 
-@pytest.mark.parametrize("measure", BOTH)
+@together("measure", BOTH)
 def test_constant_labels_and_few_of_them(measure) -> None:  # type: ignore[no-untyped-def]
     X, Y = data()
     whole = measure(X, Y)
@@ -139,7 +140,7 @@ def test_threads_do_not_change_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(likelihood_gain(X, Y), one, atol=1e-8)
 
 
-@pytest.mark.parametrize("measure", BOTH)
+@together("measure", BOTH)
 def test_what_is_refused(measure) -> None:  # type: ignore[no-untyped-def]
     X, Y = data()
     with pytest.raises(InvalidInputError, match="alpha=0: expected a number above 0"):
@@ -171,7 +172,7 @@ def test_all_pairs_of_many_labels_are_refused_and_some_are_not() -> None:
         likelihood_gain(X, Y, pairs=[])
 
 
-@pytest.mark.parametrize("measure", MEASURES)
+@together("measure", MEASURES)
 def test_weights_that_are_refused(measure: str) -> None:
     X, Y = data()
     one = np.ones(50)
@@ -189,7 +190,7 @@ def test_weights_that_are_refused(measure: str) -> None:
             measured(measure, X, Y, wrong)
 
 
-@pytest.mark.parametrize("measure", MEASURES)
+@together("measure", MEASURES)
 def test_what_is_no_table(measure: str) -> None:
     X, Y = data()
     assert np.array_equal(measured(measure, X.tolist(), Y.tolist()), measured(measure, X, Y))
@@ -228,7 +229,7 @@ def test_features_that_say_nothing() -> None:
     assert likelihood_gain(X, Y)[1, 2] > 0
 
 
-@pytest.mark.parametrize("measure", MEASURES)
+@together("measure", MEASURES)
 def test_by_name_only_the_ratios_of_weights_count(measure: str) -> None:
     rng = np.random.default_rng(3)
     X = rng.normal(size=(40, 3))

@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 from scipy.stats import chi2_contingency
 from sklearn.metrics import mutual_info_score
+from tests.together import together
 
 from cofactor.correlation import LABEL_MEASURES, chi_squared, measured, mutual_information, pearson, squared_pearson
 from cofactor.errors import InvalidInputError
@@ -33,7 +34,7 @@ def test_chi_squared_is_n_times_the_squared_correlation() -> None:
     np.testing.assert_allclose(squared_pearson(Y), np.corrcoef(Y.T) ** 2 - np.eye(5), atol=1e-13)
 
 
-@pytest.mark.parametrize("measure", LABEL_MEASURES.values())
+@together("measure", LABEL_MEASURES.values())
 def test_forms_of_labels_and_weights(measure) -> None:  # type: ignore[no-untyped-def]
     """Sparse, truth values and floats are the same labels; a weight of 2 is an instance twice, of 0 none."""
     Y = labels()
@@ -44,8 +45,8 @@ def test_forms_of_labels_and_weights(measure) -> None:  # type: ignore[no-untype
         np.testing.assert_allclose(measure(form, times), measure(np.repeat(Y, times, axis=0)), atol=1e-12)
 
 
-@pytest.mark.parametrize("measure", DEPENDENCE)
-@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+@together("measure", DEPENDENCE)
+@together("convert", [np.asarray, sparse.csr_array])
 def test_constant_and_equal_labels(measure, convert) -> None:  # type: ignore[no-untyped-def]
     Y = labels(n=49)
     Y[:, 1], Y[:, 2], Y[:, 4] = 0, 1, Y[:, 3]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from tests.together import together
 
 from cofactor.correlation import feature_correlation
 from cofactor.correlation.relevance import feature_relevance
@@ -15,7 +16,7 @@ def data(n: int = 40, D: int = 6, L: int = 4) -> tuple[np.ndarray, np.ndarray]:
     return X, (X @ rng.normal(size=(D, L)) + rng.normal(size=(n, L)) > 0).astype(np.int64)
 
 
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@together("form", [np.asarray, sparse.csr_array])
 def test_relevances_by_their_formulas(form) -> None:  # type: ignore[no-untyped-def]
     X, Y = data()
     found = feature_relevance(form(X), Y)
@@ -40,7 +41,7 @@ def test_undefined_relevances() -> None:
     assert not fisher[3].any()
 
 
-@pytest.mark.parametrize("relevance", ["pearson", "fisher"])
+@together("relevance", ["pearson", "fisher"])
 def test_offsets_do_not_count(relevance: str) -> None:
     X, Y = data()
     expected = feature_relevance(X, Y, relevance)
@@ -64,7 +65,7 @@ def test_ways_to_compare_relevances() -> None:
     )
 
 
-@pytest.mark.parametrize("similarity", ["correlation", "overlap"])
+@together("similarity", ["correlation", "overlap"])
 def test_constant_labels_have_no_correlation(similarity: str) -> None:
     X, Y = data()
     Y[:, 2] = 0
@@ -93,8 +94,8 @@ def test_what_is_refused() -> None:
         feature_correlation(X[:30], Y)
 
 
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("relevance", ["pearson", "fisher"])
+@together("form", [np.asarray, sparse.csr_array])
+@together("relevance", ["pearson", "fisher"])
 def test_no_unit_of_a_feature_is_too_small_or_large(relevance: str, form) -> None:  # type: ignore[no-untyped-def]
     X, Y = data()
     X[:, 5] = 0
@@ -103,7 +104,7 @@ def test_no_unit_of_a_feature_is_too_small_or_large(relevance: str, form) -> Non
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("relevance", ["pearson", "fisher"])
+@together("relevance", ["pearson", "fisher"])
 def test_a_constant_label_has_no_relevance_whatever_the_weights(relevance: str) -> None:
     X = np.array([[0.0, 1], [1, 0], [2, 2], [3, 5], [4, 1], [5, 0], [1, 4]])
     Y = np.array([[0, 1], [0, 1], [1, 1], [1, 1], [0, 1], [1, 1], [0, 1]])

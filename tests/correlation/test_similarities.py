@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score, jaccard_score
 from sklearn.metrics.pairwise import cosine_similarity
+from tests.together import together
 
 from cofactor.correlation import (
     co_occurrence,
@@ -43,15 +44,15 @@ def test_against_other_implementations() -> None:
     np.testing.assert_allclose(jaccard(Y), expected, atol=1e-15)
 
 
-@pytest.mark.parametrize("measure", MEASURES)
-@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_matrix])
+@together("measure", MEASURES)
+@together("kind", [sparse.csr_array, sparse.csc_matrix])
 def test_sparse_equals_dense(measure, kind) -> None:  # type: ignore[no-untyped-def]
     Y = table()
     np.testing.assert_allclose(measure(kind(Y.astype(np.float32))), measure(Y), atol=1e-13)
 
 
-@pytest.mark.parametrize("measure", [cosine, pearson, jaccard])
-@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+@together("measure", [cosine, pearson, jaccard])
+@together("convert", [np.asarray, sparse.csr_array])
 def test_columns_without_variation(measure, convert) -> None:  # type: ignore[no-untyped-def]
     """A zero column has similarity 0 with all others; in correlations so has a column of ones."""
     Y = table(n=49)
@@ -112,7 +113,7 @@ def test_affinity_with_many_equal_columns() -> None:
     assert np.array_equal(self_tuning_affinity(np.ones((3, 1))), [[0.0]])
 
 
-@pytest.mark.parametrize("seed", range(3))
+@together("seed", range(3))
 def test_known_groups_are_found(seed: int) -> None:
     Y, group = blocks(seed=seed)
     found = spectral_groups(self_tuning_affinity(Y), 4, seed)
@@ -148,7 +149,7 @@ def test_equal_columns_stay_together() -> None:
     np.testing.assert_array_equal(spectral_groups(self_tuning_affinity(Y), 3), np.repeat(np.arange(3), 4))
 
 
-@pytest.mark.parametrize("similarity", MEASURES)
+@together("similarity", MEASURES)
 def test_columns_of_other_numbers(similarity) -> None:  # type: ignore[no-untyped-def]
     """Products and correlations are defined for all numbers, shares of labels are not."""
     signs = 2 * table() - 1
@@ -161,7 +162,7 @@ def test_columns_of_other_numbers(similarity) -> None:  # type: ignore[no-untype
             similarity(np.where(signs > 0, np.nan, signs))
 
 
-@pytest.mark.parametrize("similarity", [co_occurrence, cosine, pearson, jaccard, self_tuning_affinity])
+@together("similarity", [co_occurrence, cosine, pearson, jaccard, self_tuning_affinity])
 def test_too_many_columns_are_refused(similarity):
     with pytest.raises(InvalidInputError, match="similarities of 20,000 columns are 400,000,000 numbers, and more"):
         similarity(sparse.csr_array((3, 20_000)))

@@ -61,7 +61,7 @@ ODD_PAIRS = ["4 1", "0 1", "-1 1", "x 1", "0x1 1", "1", "", " 3  1", "+3 1"]
     blank=st.sampled_from(["", " "]),
     words=st.lists(st.sampled_from(WORDS), min_size=1, max_size=3) | st.sampled_from([["a"], ["b", "a"]]),
 )
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_arrow_and_the_library_agree(rows, odd, odd_pair, sparse, blank, words, tmp_path_factory):
     """A cell which is None is left out of a sparse row; odd ones are at the end."""
     words = [words[k % len(words)] for k in range(len(rows))]
@@ -140,7 +140,7 @@ def test_names_with_commas_quotes_and_escapes(write, declared, name):
 
 
 @given(names=st.lists(st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1), min_size=2, unique=True))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_any_name_survives_quoting(names):
     lines = ["@relation r"]
     for name in names:
@@ -157,7 +157,7 @@ def test_any_name_survives_quoting(names):
         max_size=20,
     )
 )
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_numbers_and_quoted_values_survive(rows, tmp_path_factory):
     values = {"p": "p", "it's": r"'it\'s'", "q,r": '"q,r"', " ": "' '"}
     head = (

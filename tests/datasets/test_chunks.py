@@ -34,7 +34,7 @@ def whole(chunks):
     rows=st.integers(1, 50),
     kind=st.sampled_from(["sparse.parquet", "dense.parquet", "text.txt"]),
 )
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_round_trip_in_chunks_of_any_size(pieces, rows, kind, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / kind
     parts = [make(n, seed) for seed, n in enumerate(pieces)]

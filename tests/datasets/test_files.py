@@ -458,7 +458,7 @@ CELLS += [
     last=False,
 )
 @example(rows=[["1", '"6"', "1"], ["1", '" 6 "', "1"]], width=None, sep=",", end="\n", last=False)
-@settings(max_examples=300)
+@settings(max_examples=120)
 @pytest.mark.filterwarnings("ignore:.*blanks around cells are left out:cofactor.errors.InputWarning")
 def test_fast_and_careful_way_agree(rows, width, sep, end, last, tmp_path_factory):
     rows = [(row * 3)[:width] if width else row for row in rows]

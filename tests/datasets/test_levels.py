@@ -122,7 +122,7 @@ def test_counts_that_are_read_as_levels_are_told(tmp_path):
     assert len(read_ratings(write(tmp_path, [*range(101), *[90] * 400])).scale) == 101  # a scale from 0 to 100
 
 
-@pytest.mark.parametrize(
+@together(
     ("fit", "message"),
     [
         (lambda X: ALS().fit(X, ["up", "down"]), "y must hold numbers .*; give a number for each word, such as y = "),
@@ -174,7 +174,7 @@ def test_files_are_read_with_the_bins_of_a_model(tmp_path):
             read_ratings(path, bin_by="log", **wrong, **({"bins": 3} if wrong else {}))
 
 
-@pytest.mark.parametrize(
+@together(
     "state",
     [
         None,
@@ -269,7 +269,7 @@ def test_ratings_of_one_level_are_refused():
         ALS(2, 1.0, levels=[1, 2, 3, 4, 5]).fit(X, np.ones(100))
 
 
-@pytest.mark.parametrize(("others", "part"), [(1, "more than 99 % of the"), (4, "more than 96 % of the"), (5, None)])
+@together(("others", "part"), [(1, "more than 99 % of the"), (4, "more than 96 % of the"), (5, None)])
 def test_a_level_that_has_nearly_all_ratings(others, part):
     X = np.array([(user, item) for user in range(10) for item in range(10)])
     y = np.where(np.arange(100) < others, 1.0, 5.0)

@@ -43,7 +43,7 @@ def line_of(labels, pairs, blank=" "):
 
 
 @given(rows=rows, keep_blank=st.booleans(), blank=st.sampled_from([" ", "  ", "\t"]))
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_the_fast_way_equals_the_careful_one(rows, keep_blank, blank):
     ordered = [(sorted(labels), dict(sorted(pairs.items()))) for labels, pairs in rows]
     ordered = [row for row in ordered if any(row) or not keep_blank]
@@ -82,14 +82,14 @@ def test_what_the_fast_way_accepts_the_careful_one_reads_alike(text):
         ),
     )
 )
-@settings(max_examples=300)
+@settings(max_examples=120)
 def test_every_number_is_rounded_as_python_does(value):
     block = svmlight.parse(f"0:{value}\n".encode(), 1, "file", False)
     assert block.values.tolist() == [float(value)]
 
 
 @given(rows=rows, header=st.booleans(), size=st.integers(1, 60))
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_round_trip_in_blocks_of_any_size(rows, header, size, tmp_path_factory):
     X, Y = np.zeros((len(rows), 100)), np.zeros((len(rows), 41))
     for i, (labels, pairs) in enumerate(rows):

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, issparse
+from tests.together import together
 
 from cofactor.datasets import make_labels
 
@@ -14,7 +15,7 @@ def within(groups):
     return same & ~np.eye(len(groups), dtype=bool), ~same
 
 
-@pytest.mark.parametrize("density", [1.0, 0.1])
+@together("density", [1.0, 0.1])
 def test_scores_have_the_known_correlations_and_rank(density):
     data, truth = make_labels(40_000, 60, 12, n_groups=3, n_factors=3, correlation=0.6, density=density, random_state=0)
     scores = data.X @ truth.coef
@@ -95,7 +96,7 @@ def test_shapes_groups_and_seeds(n_groups, extra, n_factors, correlation, seed):
         np.testing.assert_allclose(truth.correlations[same], 1)
 
 
-@pytest.mark.parametrize(
+@together(
     ("options", "message"),
     [
         ({"n_labels": 0}, "n_labels=0: expected a whole number of at least 1"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.together import together
 
 from cofactor.datasets import make_movies
 from cofactor.errors import InvalidInputError
@@ -100,15 +101,13 @@ def test_a_seed_gives_the_same_movies() -> None:
     assert films[1]["director"].tolist() == same[1]["director"].tolist()
 
 
-@pytest.mark.parametrize(
-    ("sizes", "word"), [((0, 5, 5), "n_users"), ((9, 9, 8), "n_ratings"), ((9, 9, 50), "n_ratings")]
-)
+@together(("sizes", "word"), [((0, 5, 5), "n_users"), ((9, 9, 8), "n_ratings"), ((9, 9, 50), "n_ratings")])
 def test_impossible_sizes_are_refused(sizes, word) -> None:
     with pytest.raises(InvalidInputError, match=word):
         make_movies(*sizes)
 
 
-@pytest.mark.parametrize("sizes", [(1, 3, 1), (3, 100, 120), (200, 5, 200)])
+@together("sizes", [(1, 3, 1), (3, 100, 120), (200, 5, 200)])
 def test_small_sizes(sizes) -> None:
     data, _ = make_movies(*sizes, random_state=0)
     assert data.n_ratings == sizes[2]

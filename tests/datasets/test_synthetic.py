@@ -142,7 +142,7 @@ def test_unfinished_matrix_warns():
     assert set(np.unique(complete)) <= {1, 2, 3, 4, 5}
 
 
-@pytest.mark.parametrize(
+@together(
     ("kwargs", "error", "message"),
     [
         ({"n_users": 0}, ValueError, "n_users=0: expected a whole number of at least 1"),

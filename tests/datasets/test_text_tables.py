@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
+from tests.together import together
 
 from cofactor.datasets import LabelDataset, load_labels, read_label_table
 from cofactor.errors import InputWarning, InvalidInputError
@@ -327,7 +328,7 @@ def of_body(**members: Any) -> Callable[[dict[str, Any]], None]:
     return lambda recipe: recipe["vocabularies"]["body"].update(members)
 
 
-@pytest.mark.parametrize(
+@together(
     "forge",
     [
         of_body(words=[]),

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from tests.together import together
 
 from cofactor.datasets import RatingDataset
 
@@ -34,7 +35,7 @@ def test_continuous():
         data.level_counts()
 
 
-@pytest.mark.parametrize(
+@together(
     ("change", "message"),
     [
         ({"X": X[:, 0]}, r"X must have shape \(n, 2\).*found \(3,\)"),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import integrate, stats
+from tests.together import together
 
 from cofactor.evaluation import Scores, correlated_t, signed_rank
 
@@ -41,7 +42,7 @@ def test_a_small_gain_against_a_large_loss():
     assert probabilities(outcome) == pytest.approx((1 - np.sqrt(0.5), 0, np.sqrt(0.5)), abs=NOISE)
 
 
-@pytest.mark.parametrize("rope", [0, 0.4])
+@together("rope", [0, 0.4])
 def test_three_gains_by_quadrature(rope):
     """Integrate over the weights of gains 1, -0.5, 0.3 with prior strength 1: uniform on the simplex."""
     z = np.array([0, 1, -0.5, 0.3])
@@ -84,8 +85,8 @@ def test_the_seed_decides():
 # --- correlated t -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rope", [0, 0.05])
-@pytest.mark.parametrize("folds", [5, 10])
+@together("rope", [0, 0.05])
+@together("folds", [5, 10])
 def test_correlated_t_is_students(folds, rope):
     """Student's t of the standardised mean, with the variance of Nadeau and Bengio."""
     z = np.random.default_rng(folds).normal(0.03, 0.1, size=folds)
@@ -136,7 +137,7 @@ def test_what_makes_no_sense_is_refused():
         correlated_t(with_gains(1), 0.1)
 
 
-@pytest.mark.parametrize(
+@together(
     ("setting", "message"),
     [
         ({"rope": -0.1}, "rope must be a number not below 0, found -0.1"),
@@ -150,7 +151,7 @@ def test_settings_that_are_refused(setting, message):
         signed_rank(with_gains(1, 2), **setting)
 
 
-@pytest.mark.parametrize("share", [0, 1, 10])
+@together("share", [0, 1, 10])
 def test_the_test_share_is_a_share(share):
     with pytest.raises(ValueError, match="test_share must lie between 0 and 1"):
         correlated_t(with_gains(1, 2), share)

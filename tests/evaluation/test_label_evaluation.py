@@ -14,6 +14,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from tests.together import together
 
 import cofactor
 from cofactor.datasets import make_labels
@@ -89,7 +90,7 @@ def test_folds_side_by_side_give_the_same():
     ]
 
 
-@pytest.mark.parametrize("form", [sparse.csr_array, sparse.csr_matrix, pd.DataFrame])
+@together("form", [sparse.csr_array, sparse.csr_matrix, pd.DataFrame])
 def test_forms_of_the_data(form):
     expected = evaluate_labels(BinaryRelevance.paper(Ridge()), X, Y, 3)
     found = evaluate_labels(BinaryRelevance.paper(Ridge()), form(X), form(Y), 3)
@@ -346,7 +347,7 @@ def test_selection_of_a_model_without_scores_or_thresholds():
         select_parameters(RidgeClassifier(), X, Y, {}, thresholds=("global",))
 
 
-@pytest.mark.parametrize(
+@together(
     ("options", "error", "message"),
     [
         ({"metric": "accuracies"}, ValueError, "metric='accuracies': expected one of 'hamming'"),
@@ -384,7 +385,7 @@ def test_every_model_can_be_evaluated_with_both_decodings(name):
     assert all(0 <= row["micro_f1"] <= 1 and np.isfinite(row["ranking_loss"]) for row in rows)
 
 
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@together("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 def test_estimators_of_scikit_learn_are_not_confused_by_many_labels_in_int8(form: Any) -> None:
     labels = np.eye(150, dtype=np.int8).repeat(2, axis=0)  # of each label an instance to learn from, and one to try
     (row,) = evaluate_labels(

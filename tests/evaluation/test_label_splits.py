@@ -113,7 +113,7 @@ def test_the_pairs_are_all_pairs() -> None:
     np.testing.assert_array_equal(strata, np.column_stack([y[:, i] & y[:, j] for i, j in pairs]))
 
 
-@pytest.mark.parametrize("splitter", [StratifiedLabelKFold(3), StratifiedLabelHoldout(0.3, 2)])
+@together("splitter", [StratifiedLabelKFold(3), StratifiedLabelHoldout(0.3, 2)])
 def test_the_form_of_y_does_not_matter(splitter) -> None:
     y = table_of(1)
     unknown = y.astype(float)
@@ -134,7 +134,7 @@ def test_a_holdout_has_its_share_of_each_label() -> None:
         np.testing.assert_allclose(y[test].sum(axis=0), y.sum(axis=0) / 4, atol=3)
 
 
-@pytest.mark.parametrize(("test_size", "least"), [(0.5, 2), (0.25, 2), (0.2, 3), (0.1, 5)])
+@together(("test_size", "least"), [(0.5, 2), (0.25, 2), (0.2, 3), (0.1, 5)])
 def test_from_how_many_instances_on_a_label_is_in_both_parts(test_size: float, least: int) -> None:
     """From half of one in the test part on."""
     y = np.repeat(np.eye(11, 10, dtype=int), [*range(1, 11), 345], axis=0)  # one label is on in one instance, ...

@@ -113,7 +113,7 @@ def test_strong_parts(users, test_users, seed):
         assert sorted([*train, *fold_in, *test]) == list(range(users.size))
 
 
-@pytest.mark.parametrize("make", [WeakGeneralization, StrongGeneralization, Holdout])
+@together("make", [WeakGeneralization, StrongGeneralization, Holdout])
 def test_seeds_and_forms_of_input(make):
     X, _ = grid()
     names = [(f"user {u:02}", int(i)) for u, i in X]
@@ -176,7 +176,7 @@ def test_part_of_the_users_is_rounded_up(share, n_users):
         assert next(splitter.split(X))[1].size == expected
 
 
-@pytest.mark.parametrize("test_users", [0, -1, 12, 0.0, 1.0, 1.5, -0.2])
+@together("test_users", [0, -1, 12, 0.0, 1.0, 1.5, -0.2])
 def test_bad_test_users(test_users):
     with pytest.raises(ValueError, match="test_users must be a part between 0 and 1 or a number from 1 to 11"):
         next(StrongGeneralization(test_users).split(grid()[0]))
@@ -221,7 +221,7 @@ def test_pair_numbers_join_tables():
 # ------------------------------------------------------------------------------------------- scikit-learn
 
 
-@pytest.mark.parametrize("cv", [WeakGeneralization(2, 0), StrongGeneralization(3, 2, 0), Holdout(0.2, 2, 0)])
+@together("cv", [WeakGeneralization(2, 0), StrongGeneralization(3, 2, 0), Holdout(0.2, 2, 0)])
 def test_cross_validate(cv):
     X, y = grid()
     result = cross_validate(
@@ -234,9 +234,7 @@ def test_cross_validate(cv):
         assert score == -np.abs(y[test] - fitted.predict(X[test])).mean()
 
 
-@pytest.mark.parametrize(
-    "form", [np.asarray, np.ndarray.tolist, pd.DataFrame, lambda X: pl.DataFrame(X, schema=["u", "i"])]
-)
+@together("form", [np.asarray, np.ndarray.tolist, pd.DataFrame, lambda X: pl.DataFrame(X, schema=["u", "i"])])
 def test_fold_in_scorer_folds_in_all_other_ratings_of_the_test_users(form):
     X, y = grid()
     cv = StrongGeneralization(3, n_splits=4, random_state=1)
@@ -266,7 +264,7 @@ def test_fold_in_scorer_needs_other_ratings():
 # ------------------------------------------------------------------------------------------- evaluate
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@together("protocol", PROTOCOLS)
 def test_evaluate_measures_each_split(protocol):
     X, y = grid()
     model = UserMean(levels=[1, 2, 3, 4, 5])

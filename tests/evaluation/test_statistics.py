@@ -5,6 +5,7 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 from scipy import stats
+from tests.together import together
 
 from cofactor.evaluation import Scores, conclude, friedman, holm, nemenyi, what_applies, wilcoxon_holm
 
@@ -78,7 +79,7 @@ def test_scores_are_a_copy():
         scores.values[0, 0] = 5
 
 
-@pytest.mark.parametrize(
+@together(
     ("values", "methods", "data", "message"),
     [
         ([1, 2], ["a", "b"], None, "must be a table"),
@@ -117,8 +118,8 @@ def test_friedman_of_the_thesis():
     assert round(outcome.critical_value, 3) == 2.143
 
 
-@pytest.mark.parametrize("decimals", [0, 1, 16])
-@pytest.mark.parametrize("greater_is_better", [True, False])
+@together("decimals", [0, 1, 16])
+@together("greater_is_better", [True, False])
 def test_friedman_is_scipys(decimals, greater_is_better):
     scores = random_scores(9, 5, decimals=decimals, greater_is_better=greater_is_better)
     expected = stats.friedmanchisquare(*scores.values.T)
@@ -148,7 +149,7 @@ def lower_is_better(ranks):
     return Scores(ranks, [f"m{j}" for j in range(len(ranks[0]))], greater_is_better=False)
 
 
-@pytest.mark.parametrize(
+@together(
     "rows",
     [
         [[1, 2, 3]] * 3,
@@ -195,9 +196,7 @@ def test_p_does_not_depend_on_the_correction_for_ties_nor_on_the_order_of_anythi
     assert friedman(lower_is_better(ranks[::-1, [2, 0, 3, 1]])).p == p
 
 
-@pytest.mark.parametrize(
-    ("row", "n_data"), [(range(7), 3), (range(6), 6), (range(10), 2), (range(8), 9), ([0, 0, 0, *range(9)], 4)]
-)
+@together(("row", "n_data"), [(range(7), 3), (range(6), 6), (range(10), 2), (range(8), 9), ([0, 0, 0, *range(9)], 4)])
 def test_friedmans_p_is_nearly_that_of_all_orders_where_they_are_too_many(row, n_data):
     """Against random orders: within 0.005 of what these have."""
     rng = np.random.default_rng(0)
@@ -228,8 +227,8 @@ def test_many_methods_of_which_most_are_tied():
     assert friedman(lower_is_better(twice)).p == pytest.approx((1 + 3 * 29) / 900)  # all three alike, or any two
 
 
-@pytest.mark.parametrize("correct_ties", [True, False])
-@pytest.mark.parametrize(
+@together("correct_ties", [True, False])
+@together(
     ("row", "n_data", "n_orders"),
     [([1, 2, 3], 4, 6), ([1, 1, 2], 3, 3), ([1, 1, 2, 2], 2, 6), (range(12), 2, 479001600), (range(9), 3, 362880)],
 )
@@ -249,7 +248,7 @@ def test_methods_that_agree():
     assert (one.p, one.differ) == (1, False)  # one data set alone: any order is as uneven
 
 
-@pytest.mark.parametrize("n_methods", [3, 4, 5, 9])
+@together("n_methods", [3, 4, 5, 9])
 def test_friedman_is_done_where_some_outcome_is_significant(n_methods):
     for n_data in (2, 3, 4, 5):
         agreeing = lower_is_better([range(n_methods)] * n_data)
@@ -263,7 +262,7 @@ def test_friedman_is_done_where_some_outcome_is_significant(n_methods):
                 assert least <= alpha
 
 
-@pytest.mark.parametrize(
+@together(
     # Printed: 3.031 and 3.166; and for seven methods 2.949 and 2.601, where the quantile is 2.9483 and CD 2.6002.
     ("n_data", "n_methods", "q", "difference"),
     [(11, 8, 3.031, 3.166), (12, 7, 2.948, 2.600), (14, 4, 2.569, 1.254)],
@@ -282,7 +281,7 @@ def test_nemenyi_of_demsars_example():
     assert outcome.groups == (("C4.5+m+cf", "C4.5+m", "C4.5+cf"), ("C4.5+cf", "C4.5"))
 
 
-@pytest.mark.parametrize(
+@together(
     ("n_data", "n_methods", "words"),
     [(2, 4, "cannot differ by so much"), (3, 3, "the level holds only roughly"), (14, 4, "")],
 )
@@ -308,7 +307,7 @@ def test_nemenyi_p_values_are_scikit_posthocs():
     np.testing.assert_allclose(outcome.p_values, expected.to_numpy()[np.ix_(columns, columns)], rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@together("seed", range(5))
 def test_groups_are_the_largest_sets_without_difference(seed):
     rng = np.random.default_rng(seed)
     scores = Scores(rng.normal(size=(12, 6)) + np.arange(6) * 0.7, list("abcdef"), greater_is_better=False)
@@ -341,7 +340,7 @@ def test_wilcoxon_of_demsars_example():
     assert pair.p == pytest.approx(2 * np.mean(sums <= 10.5), rel=1e-12)
 
 
-@pytest.mark.parametrize("n", [8, 40])
+@together("n", [8, 40])
 def test_wilcoxon_is_scipys_exact_one(n):
     scores = random_scores(n, 2, seed=3)
     (pair,) = wilcoxon_holm(scores).pairs
@@ -395,7 +394,7 @@ def test_data_sets_with_gaps_are_left_out_and_named():
         friedman(Scores([[1, NAN], [NAN, 1]], ["a", "b"], greater_is_better=True))
 
 
-@pytest.mark.parametrize(
+@together(
     ("test", "n_data", "n_methods", "message"),
     [
         (friedman, 10, 2, "compares three methods or more, found 2$"),
@@ -423,7 +422,7 @@ def test_what_applies():
     assert fitting(12, 200) == ["friedman", "nemenyi"]  # whose orders are more than a float can hold
 
 
-@pytest.mark.parametrize("alpha", [0, 1, NAN])
+@together("alpha", [0, 1, NAN])
 def test_alpha_is_a_probability(alpha):
     with pytest.raises(ValueError, match="alpha must lie between 0 and 1"):
         friedman(C45, alpha)

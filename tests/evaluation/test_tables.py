@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.together import together
 
 from cofactor.evaluation import friedman, mean_table, split_scores
 
@@ -120,7 +121,7 @@ def test_methods_become_rows_where_there_is_no_room():
     assert lines[5:] == ["", table.text().splitlines()[-1]]
 
 
-@pytest.mark.parametrize("width", [60, 40, 25, 5])
+@together("width", [60, 40, 25, 5])
 def test_columns_go_below_each_other_where_turning_is_not_enough(width):
     table = mean_table(TOY, "mae")
     lines = table.text(width=width).splitlines()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import GridSearchCV, ShuffleSplit, cross_validate
+from tests.together import together
 
 from cofactor.datasets import RatingDataset
 from cofactor.evaluation import (
@@ -95,7 +96,7 @@ def test_times_all_equal_go_by_rows():
     assert test.tolist() == [2, 3]
 
 
-@pytest.mark.parametrize(
+@together(
     "form",
     [
         lambda X: with_times(X, TIMES),
@@ -116,7 +117,7 @@ def test_times_in_a_third_column(form):
 LATE = TIMES + 900_000_000
 
 
-@pytest.mark.parametrize(
+@together(
     ("table", "y"),
     [
         (with_times(X, LATE), Y),
@@ -154,7 +155,7 @@ def test_ratings_without_times_are_not_split_by_rows():
             evaluate(ALS(2, 1.0), X, Y, splitter)
 
 
-@pytest.mark.parametrize(
+@together(
     ("splitter", "message"),
     [
         (UserLast(), "times are missing, which say what is last; give them to the splitter, or in a third column of X"),
@@ -175,7 +176,7 @@ def test_refusals(splitter, message):
         list(splitter.split(X))
 
 
-@pytest.mark.parametrize("at", [864000, "1970-01-11", dt.datetime(1970, 1, 11), np.datetime64("1970-01-11")])
+@together("at", [864000, "1970-01-11", dt.datetime(1970, 1, 11), np.datetime64("1970-01-11")])
 def test_one_moment_parts_the_rows(at):
     for times in (TIMES, pd.to_datetime(TIMES, unit="s"), [dt.datetime.fromtimestamp(t, dt.UTC) for t in TIMES]):
         splitter = TimeSplit(at=at, times=times)
@@ -204,7 +205,7 @@ def test_pairs_of_rows_are_splits():
     assert search.results_[0].value == pytest.approx(np.mean([one["rmse"] for one in expected]))
 
 
-@pytest.mark.parametrize(
+@together(
     ("parts", "message"),
     [
         ([([0, 1], [1, 2])], "split 0 has 1 rows in both of its parts, the first is row 1"),
@@ -226,7 +227,7 @@ def test_bad_pairs_of_rows(parts, message):
 # ---------------------------------------------------------------- models that know time get it
 
 
-@pytest.mark.parametrize("protocol", ["holdout", "strong", "time", "user-last", UserLast(2), TimeSplit(at=10 * 86400)])
+@together("protocol", ["holdout", "strong", "time", "user-last", UserLast(2), TimeSplit(at=10 * 86400)])
 def test_a_model_that_knows_time_gets_it(protocol):
     errors = [one["mae"] for one in evaluate(TimeProbe(), X, Y, protocol, n_splits=2, time=TIMES)]
     assert errors == [one["mae"] for one in evaluate(TimeProbe(), with_times(X, TIMES), Y, protocol, n_splits=2)]

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.together import together
 
 from cofactor.errors import InvalidInputError
 from cofactor.evaluation import NewUsers, PerUserHoldout, splitter_of
@@ -81,7 +82,7 @@ def test_by_name():
     assert np.array_equal(next(NewUsers(1, 2, 1, 7).split(X))[1], test)
 
 
-@pytest.mark.parametrize("test_size", [0, 1.0, -0.5, 0.0])
+@together("test_size", [0, 1.0, -0.5, 0.0])
 def test_bad_shares(test_size):
     with pytest.raises(InvalidInputError, match="test_size"):
         next(PerUserHoldout(test_size).split(pairs_of([1, 1, 2, 2])))

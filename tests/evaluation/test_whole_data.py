@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.model_selection import GridSearchCV
+from tests.together import together
 
 from cofactor.datasets import InteractionDataset, make_labels, make_ratings
 from cofactor.errors import InvalidInputError
@@ -20,7 +21,7 @@ COLUMNS = {"stars": DATA.y, "item": DATA.X[:, 1], "user": DATA.X[:, 0]}
 MODEL = ALS(3, 3.0, random_state=0)
 
 
-@pytest.mark.parametrize("whole", [pd.DataFrame(COLUMNS), pl.DataFrame(COLUMNS), DATA], ids=["pandas", "polars", "set"])
+@together("whole", [pd.DataFrame(COLUMNS), pl.DataFrame(COLUMNS), DATA], ids=["pandas", "polars", "set"])
 def test_the_whole_is_measured_as_its_parts(whole) -> None:
     parts = evaluate(MODEL, DATA.X, DATA.y, n_splits=1)[0]
     assert evaluate(MODEL, whole, n_splits=1)[0]["mae"] == parts["mae"]
@@ -52,7 +53,7 @@ def test_takes_are_measured_by_their_lists_alone() -> None:
         MODEL.fit(DATA.X, DATA.y).score(DATA.X)
 
 
-@pytest.mark.parametrize("measure", [evaluate, evaluate_recommendations])
+@together("measure", [evaluate, evaluate_recommendations])
 def test_a_protocol_in_the_place_of_ratings_is_told(measure) -> None:
     with pytest.raises(
         InvalidInputError, match="y='kfold': expected ratings; .* name what comes next: protocol='kfold'"

@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 import pytest
+from tests.together import together
 
 from cofactor.experiments import experiment, experiments
 from cofactor.experiments.reproduction import EXTENTS, Row, Sample
@@ -15,7 +16,7 @@ def row(published, here, metric="mae"):
     return Row(data="toy", method="HMF", metric=metric, published=published, here=here)
 
 
-@pytest.mark.parametrize(
+@together(
     ("published", "here", "metric", "expected"),
     [
         (Sample(0.700, 0.003), Sample(0.707, 0.004), "mae", "agrees"),  # 1.4 of their .005
@@ -35,7 +36,7 @@ def test_verdict_weighs_the_difference_by_both_deviations(published, here, metri
     assert row(published, here, metric).verdict == expected
 
 
-@pytest.mark.parametrize(("here", "expected"), [(7.4703, "agrees"), (7.471, "differs"), (8.393, "differs")])
+@together(("here", "expected"), [(7.4703, "agrees"), (7.471, "differs"), (8.393, "differs")])
 def test_recomputed_numbers_agree_to_three_digits(here, expected):
     one = Row(data="", method="F_F", metric="micro_f1", published=Sample(7.470), here=Sample(here), tolerance=0.0)
     assert one.verdict == expected
@@ -54,7 +55,7 @@ def test_misprints_of_further_tables_are_told_with_their_number():
     assert "table 5.8: plant, Instances: 948 should be 978" in told
 
 
-@pytest.mark.parametrize("name", NAMES)
+@together("name", NAMES)
 def test_claims_on_printed_numbers_are_told_as_such(name):
     """What needs no results is recomputed from what is printed, and not counted as measured."""
     one = experiment(name)
@@ -67,7 +68,7 @@ def test_sample_of_one_value_has_no_deviation():
     assert Sample.of([1.0, 3.0]) == Sample(2.0, pytest.approx(2**0.5), 2)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@together("name", NAMES)
 def test_extents_nest_and_no_cell_is_there_twice(name):
     keys = [[cell.key for cell in experiment(name).cells(extent)] for extent in EXTENTS]
     for ones in keys:
@@ -76,7 +77,7 @@ def test_extents_nest_and_no_cell_is_there_twice(name):
         assert set(smaller) <= set(larger)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@together("name", NAMES)
 def test_outcome_of_no_results_promises_nothing(name):
     one = experiment(name)
     outcome = one.outcome([])

@@ -1,7 +1,7 @@
 """Figures 6.1 to 6.3: what the claims say of made-up results, and what a cell measures."""
 
-import pytest
 from tests.experiments.results import result
+from tests.together import together
 
 from cofactor.experiments import experiment as named
 from cofactor.experiments.label_work import group_sparsity
@@ -28,7 +28,7 @@ def test_stronger_weights_leave_fewer_factors():
     assert 0 <= weak["zero_rows"] < 1
 
 
-@pytest.mark.parametrize(("found", "expected"), [((0.7, 1.0, 0.1), [True, True]), ((0.4, 1.0, 0.6), [False, False])])
+@together(("found", "expected"), [((0.7, 1.0, 0.1), [True, True]), ((0.4, 1.0, 0.6), [False, False])])
 def test_sparsity_claims(found, expected):
     measures = dict(zip(("zero_rows", "within", "between"), found, strict=True), V=[[1.0, 0.0]], groups=[0, 1])
     outcome = SPARSITY.outcome([measured(measures, alpha_u=0.1, alpha_v=1.0)])
@@ -52,7 +52,7 @@ def by_weights(pairs):
     return {u: {v: Sample(value) for (first, v), value in pairs.items() if first == u} for u, _ in pairs}
 
 
-@pytest.mark.parametrize(
+@together(
     ("changed", "expected"),
     [
         ({}, [True, True, True]),
@@ -80,7 +80,7 @@ def test_influence_is_drawn_for_each_data_set():
     assert outcome.pictures[0].draw().images[0].get_array().tolist() == [[0.77, 0.74], [0.70, 0.60]]
 
 
-@pytest.mark.parametrize(
+@together(
     ("few", "many", "rare", "expected"),
     [
         ((0.30, 0.31, 0.30), (0.30, 0.33, 0.33), (0.20, 0.25, 0.22), [True, True, True]),

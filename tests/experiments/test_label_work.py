@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from tests.together import together
 
 from cofactor.evaluation.labels import evaluate_labels
 from cofactor.experiments.label_work import label_fold, label_set, model_of, rows_of
@@ -33,7 +34,7 @@ def test_official_split_and_draws():
     assert set(first) != set(rows_of("holdout 1/0.1", 1, data)[1])
 
 
-@pytest.mark.parametrize("split", ["kfold", "fold 1/3", "kfold 1/0.5", "holdout 1/0"])
+@together("split", ["kfold", "fold 1/3", "kfold 1/0.5", "holdout 1/0"])
 def test_unknown_split(split):
     with pytest.raises(ValueError, match="expected 'kfold"):
         rows_of(split, 0, label_set("emotions"))

@@ -181,7 +181,8 @@ def test_a_disk_that_cannot_be_written(disk: Disk, how: str) -> None:
     disk.root.chmod(0o755)
     written[how]()
     try:
-        for name, (arguments, _) in COMMANDS.items():
+        # That a file system is read-only, and that rights are lacking, is an OSError of the same functions.
+        for name, (arguments, _) in list(COMMANDS.items())[: None if how == "mounted" else 2]:
             ended = disk.run(arguments)
             print(f"{name}: {ended.status}, {ended.last}")
             check_refused(ended)

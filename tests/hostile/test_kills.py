@@ -45,8 +45,8 @@ COMMANDS = {
         "--json",
     ],
 }
-#: Which is tried when: processes of their own take long to start.
-TURNS = ["fit", "compare, two jobs", *["fit a sampler", "compare", "reproduce", "fit"] * 4]
+#: Which is tried when: workers take long to start, and that they end with their parent is told in test_running.py.
+TURNS = ["fit", "compare", "fit a sampler", "reproduce", *["compare, two jobs", "compare", "fit a sampler", "fit"] * 4]
 # An empty safetensors file.
 OLD_MODEL = (2).to_bytes(8, "little") + b"{}"
 

@@ -93,6 +93,6 @@ def test_fits_of_damaged_folders(tmp_path: Path, kind: dict[str, bool]) -> None:
     """A fit is refused, or has the bits that it has without the damage; 10,000: ``python -m tests.hostile.shards``."""
     shards.some_folder(tmp_path / "whole", **kind)
     expected = shards.references(tmp_path / "whole")
-    seeds = range(FIRST, FIRST + N_TRIALS // 3)
+    seeds = range(FIRST, FIRST + N_TRIALS // 6)
     found = failures(partial(shards.trial, tmp_path / "whole", expected), seeds, seconds=60)
     assert not found, "\n".join(found)

@@ -17,7 +17,7 @@ from tests.hostile.mutations import failures, mutated
 from cofactor.errors import InputWarning
 from cofactor.evaluation import Cell, Result, ResultStore, run_cells
 
-N_TRIALS = int(os.environ.get("COFACTOR_HOSTILE", "150"))
+N_TRIALS = int(os.environ.get("COFACTOR_HOSTILE", "75"))
 
 
 def measures(k: int) -> dict[str, object]:

@@ -1,7 +1,7 @@
 """Principal axes and rotations against NumPy."""
 
 import numpy as np
-import pytest
+from tests.together import together
 
 from cofactor.kernels.axes import principal_axes, rotate
 from cofactor.kernels.threads import thread_limit
@@ -14,7 +14,7 @@ def skewed(n: int, lengths: np.ndarray, seed: int, dtype: type = np.float64) -> 
     return (rng.normal(size=(n, len(lengths))) * lengths @ Q).astype(dtype)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@together("dtype", [np.float32, np.float64])
 def test_axes_of_different_lengths_are_the_eigenvectors(dtype: type) -> None:
     A = skewed(2000, np.array([8.0, 4.0, 2.0, 1.0]), 0, dtype)
     axes = principal_axes((A[:700], A[700:]))
@@ -23,7 +23,7 @@ def test_axes_of_different_lengths_are_the_eigenvectors(dtype: type) -> None:
     np.testing.assert_allclose(np.abs(np.sum(axes * exact, axis=0)), 1, atol=2e-2)
 
 
-@pytest.mark.parametrize("rank", [0, 1, 3])
+@together("rank", [0, 1, 3])
 def test_axes_are_orthogonal_for_any_rank(rank: int) -> None:
     lengths = np.zeros(12)
     lengths[:rank] = 1.0
@@ -31,7 +31,7 @@ def test_axes_are_orthogonal_for_any_rank(rank: int) -> None:
     np.testing.assert_allclose(axes.T @ axes, np.eye(12), atol=1e-10)
 
 
-@pytest.mark.parametrize("n", [1, 511, 513, 40_000])
+@together("n", [1, 511, 513, 40_000])
 def test_rotation_in_place(n: int) -> None:
     A = skewed(n, np.linspace(1, 2, 7), 2)
     axes = principal_axes((A,))

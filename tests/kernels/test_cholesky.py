@@ -1,13 +1,13 @@
 """Factors and triangular solves against NumPy's."""
 
 import numpy as np
-import pytest
+from tests.together import together
 
 from cofactor.kernels import cholesky
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("d", [1, 2, 7, 30])
+@together("dtype", [np.float32, np.float64])
+@together("d", [1, 2, 7, 30])
 def test_factor_and_solutions(d: int, dtype: type) -> None:
     rng = np.random.default_rng(d)
     B = rng.normal(size=(d, 2 * d))

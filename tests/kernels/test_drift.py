@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
+from tests.together import together
 
 from cofactor.kernels import drift
 from cofactor.kernels.random import stream
@@ -63,7 +64,7 @@ def test_draws_have_mean_and_covariance_of_the_posterior():
     np.testing.assert_allclose(found, covariance / np.outer(scale, scale), atol=5 / np.sqrt(n))
 
 
-@pytest.mark.parametrize("t", [-7.0, 0.0, 0.4, 10.0, 500.0, 4000.0, 1e6, 1e7])
+@together("t", [-7.0, 0.0, 0.4, 10.0, 500.0, 4000.0, 1e6, 1e7])
 def test_bridge_is_dense_conditioning(t):
     values = np.random.default_rng(2).normal(size=(len(SECONDS), 3))
     place = int(np.searchsorted(SECONDS, t, "right"))

@@ -44,7 +44,7 @@ def boundaries(gaps: np.ndarray) -> np.ndarray:
     return np.concatenate([[-np.inf], theta, [np.inf]])
 
 
-@pytest.mark.parametrize("gaps", [[0.3], [-2.0, 0.1, -1.0, 0.5], [-1.0, -9.0, 3.0]])
+@together("gaps", [[0.3], [-2.0, 0.1, -1.0, 0.5], [-1.0, -9.0, 3.0]])
 def test_boundaries(gaps):
     out = np.empty(len(gaps) + 2)
     gibbs.boundaries(np.array(gaps), out)
@@ -52,7 +52,7 @@ def test_boundaries(gaps):
     assert (out[0], out[-1]) == (-gibbs.FAR, gibbs.FAR)
 
 
-@pytest.mark.parametrize("gaps", [[0.3], [-2.0, 0.1, -1.0, 0.5], [-1.0, -9.0, 3.0]])
+@together("gaps", [[0.3], [-2.0, 0.1, -1.0, 0.5], [-1.0, -9.0, 3.0]])
 def test_masses_of_levels_have_relative_precision_in_both_tails(gaps):
     """By log Φ of the smaller tails, whose difference loses nothing."""
     R = len(gaps) + 1
@@ -80,10 +80,8 @@ def test_masses_of_levels_have_relative_precision_in_both_tails(gaps):
     assert total == pytest.approx(np.log(mass).sum(), rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("low", "high"), [(-1.0, 0.5), (3.0, np.inf), (7.0, 8.0), (-np.inf, -9.0), (-8.0, -7.0), (-np.inf, 9.0)]
-)
-@pytest.mark.parametrize("x", [0.0, 1.25])
+@together(("low", "high"), [(-1.0, 0.5), (3.0, np.inf), (7.0, 8.0), (-np.inf, -9.0), (-8.0, -7.0), (-np.inf, 9.0)])
+@together("x", [0.0, 1.25])
 def test_latent_scores_are_truncated_normal(low, high, x):
     n = 200_000
     inner = [t for t in (low, high) if np.isfinite(t)]
@@ -146,7 +144,7 @@ def test_log_gaps_are_drawn_from_their_posterior():
     assert np.all(latent >= inside[:, levels - 1] - 1e-5)
 
 
-@pytest.mark.parametrize("biased", [False, True])
+@together("biased", [False, True])
 def test_probabilities_of_levels(biased):
     rng = np.random.default_rng(2)
     S, n, m, p, R = 5, 6, 7, 4, 4
@@ -192,7 +190,7 @@ def test_moments_of_scores_means_of_priors_and_sums_of_features():
     assert (sums[0] == 9).all()
 
 
-@pytest.mark.parametrize("d", [1, 2, 5, 8])
+@together("d", [1, 2, 5, 8])
 def test_wishart(d):
     rng = np.random.default_rng(d)
     M, noise_ = positive_definite(rng, d), rng.normal(size=d)

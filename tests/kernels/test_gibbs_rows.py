@@ -1,7 +1,6 @@
 """Draws of rows against closed forms."""
 
 import numpy as np
-import pytest
 from tests.together import together
 
 from cofactor.kernels import gibbs_rows
@@ -42,10 +41,10 @@ def conditional(features, targets, weights, precision, shift, biased) -> tuple[n
     return A, np.linalg.solve(A, shift + features.T @ (weights * targets))
 
 
-@pytest.mark.parametrize("biased", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("by_column", [False, True])
-@pytest.mark.parametrize(("p", "dtype"), [(1, np.float64), (4, np.float32), (6, np.float64), (9, np.float64)])
+@together("biased", [False, True])
+@together("weighted", [False, True])
+@together("by_column", [False, True])
+@together(("p", "dtype"), [(1, np.float64), (4, np.float32), (6, np.float64), (9, np.float64)])
 def test_rows_are_their_mean_plus_noise_of_their_covariance(biased, weighted, by_column, p, dtype):
     """L⁻ᵀ ξ with A = L Lᵀ, and ξ the first draws of the row's stream."""
     rng = np.random.default_rng(p)
@@ -71,7 +70,7 @@ def test_rows_are_their_mean_plus_noise_of_their_covariance(biased, weighted, by
         np.testing.assert_allclose(out[i], expected, atol=2e-5 if dtype is np.float32 else 1e-9)
 
 
-@pytest.mark.parametrize(("p", "n"), [(1, 5000), (9, 1000), (60, 65), (200, 70)])
+@together(("p", "n"), [(1, 5000), (9, 1000), (60, 65), (200, 70)])
 def test_entries_of_a_row_are_taken_piece_by_piece(p, n):
     rng = np.random.default_rng(n)
     other, precision, shift, out = rng.normal(size=(n, p)), positive_definite(rng, p), rng.normal(size=p), np.empty(p)
@@ -118,7 +117,7 @@ def test_new_users_are_drawn_alike_alone_and_among_others():
 
 
 @together("p", [1, 3, 11, 15, 16, 20])
-@pytest.mark.parametrize("biased", [False, True])
+@together("biased", [False, True])
 def test_scores(p, biased):
     rng = np.random.default_rng(p)
     other, own, items = rng.normal(size=(40, p)), rng.normal(size=p), rng.integers(40, size=70, dtype=np.int32)
@@ -146,8 +145,8 @@ def test_equations_that_travel_are_those_of_rows():
     assert np.array_equal(here, there)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(("p", "n"), [(1, 3), (9, 5), (15, 200), (16, 40), (49, 20)])
+@together("weighted", [False, True])
+@together(("p", "n"), [(1, 3), (9, 5), (15, 200), (16, 40), (49, 20)])
 def test_later_draws_from_the_same_equations_are_those_of_a_row(p, n, weighted):
     rng = np.random.default_rng(n)
     other, precision, shift = rng.normal(size=(n, p)), positive_definite(rng, p), rng.normal(size=p)

@@ -1,13 +1,13 @@
 """Inner products of all rows of two tables against NumPy, and in any company."""
 
 import numpy as np
-import pytest
+from tests.together import together
 
 from cofactor.kernels.cooccurrences import inner_products
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("n", "m", "d"), [(9, 7, 3), (1, 5, 16), (6, 1, 37), (4, 8, 0), (0, 3, 2), (11, 30, 64)])
+@together("dtype", [np.float32, np.float64])
+@together(("n", "m", "d"), [(9, 7, 3), (1, 5, 16), (6, 1, 37), (4, 8, 0), (0, 3, 2), (11, 30, 64)])
 def test_products_are_numpy_s_and_have_the_same_bits_in_any_company(n: int, m: int, d: int, dtype: type) -> None:
     rng = np.random.default_rng([n, m, d])
     A, B = (rng.normal(size=(k, d)).astype(dtype) for k in (n, m))

@@ -5,6 +5,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
+from tests.together import together
 
 from cofactor.kernels.logistic_rows import logistic_rows, set_losses, set_scores
 
@@ -36,7 +37,7 @@ def dense(entries: Pattern, weights: Array, i: int) -> tuple[Array, Array]:
     return observed, w
 
 
-@pytest.mark.parametrize(("p", "m"), [(1, 7), (4, 128), (6, 40), (13, 300)])
+@together(("p", "m"), [(1, 7), (4, 128), (6, 40), (13, 300)])
 def test_rows_are_minimisers(p: int, m: int) -> None:
     entries, weights, F, c = problem(p, 9, m, p)
     weights[::5] = 0
@@ -64,7 +65,7 @@ def test_a_row_is_the_same_alone_and_goes_on_from_where_it_is() -> None:
     assert np.array_equal(once, twice)
 
 
-@pytest.mark.parametrize("start", [-80.0, 80.0])
+@together("start", [-80.0, 80.0])
 def test_the_objective_falls_at_every_step_from_far_away(start: float) -> None:
     """There Newton's step is far too long: it is halved until J falls."""
     entries, weights, F, c = problem(2, 5, 60, 3, 3.0)
@@ -93,7 +94,7 @@ def test_losses_and_derivatives_of_extreme_scores() -> None:
     np.testing.assert_allclose(slopes, -2 * expit(-x), rtol=1e-11, atol=1e-12)
 
 
-@pytest.mark.parametrize("p", [1, 3, 4, 11])
+@together("p", [1, 3, 4, 11])
 def test_scores(p: int) -> None:
     rng = np.random.default_rng(p)
     F, c, u, x = rng.normal(size=(p, 37)), rng.normal(size=37), rng.normal(size=p), np.empty(37)

@@ -22,8 +22,8 @@ def setting(dtype: type = np.float64) -> tuple[Pattern, np.ndarray, np.ndarray, 
     return p, targets.astype(dtype), rng.random((12, 3)).astype(dtype), rng.random((9, 3)).astype(dtype)
 
 
-@pytest.mark.parametrize("beta", BETAS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@together("beta", BETAS)
+@together("dtype", [np.float32, np.float64])
 def test_a_sweep_without_penalty_is_the_published_update(beta: float, dtype: type) -> None:
     p, targets, U, V = setting(dtype)
     results = []
@@ -57,7 +57,7 @@ def test_root_by_bisection(beta: float, pull: float, positive: float, negative: 
     assert ratio_root(positive, 0.0, pull, beta) == 0
 
 
-@pytest.mark.parametrize("ridge", [0.0, 0.6])
+@together("ridge", [0.0, 0.6])
 def test_coordinate_steps_end_at_non_negative_least_squares(ridge: float) -> None:
     p, targets, U, V = setting()
     targets -= 3  # so that some coordinates end at zero
@@ -83,7 +83,7 @@ def test_unfinished_rows_are_counted() -> None:
     assert multiplicative_rows(0, 12, p.indptr, p.indices, targets, V, 0.1, 1.0, 1e-9, 1e-12, 1, U.copy()) == n
 
 
-@pytest.mark.parametrize("link", [(0.0, 0.0, 0.0), (1.0, 4.0, 0.3)])
+@together("link", [(0.0, 0.0, 0.0), (1.0, 4.0, 0.3)])
 def test_a_step_goes_along_the_gradient_of_an_entry_s_share(link: tuple[float, float, float]) -> None:
     p, targets, U, V = setting()
     ridges = np.linspace(0.1, 0.3, 12), np.linspace(0.2, 0.1, 9)

@@ -1,8 +1,8 @@
 """Non-negative least squares of rows against SciPy's active-set method."""
 
 import numpy as np
-import pytest
 from scipy.optimize import nnls
+from tests.together import together
 
 from cofactor.kernels.nonnegative import nonnegative_rows
 from cofactor.kernels.threads import thread_limit
@@ -38,7 +38,7 @@ def test_kernel_equals_its_reference() -> None:
         np.testing.assert_allclose(got, expected, atol=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@together("seed", range(4))
 def test_against_scipy(seed: int) -> None:
     X, B = setting(seed=seed)
     B[2] *= 1e-3  # bases of very different lengths

@@ -3,17 +3,17 @@
 from itertools import pairwise
 
 import numpy as np
-import pytest
+from tests.together import together
 
 from cofactor.kernels.ridge import lined_up, ridge_exact
 
 from .reference import cuttings, random_pattern
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("n", "m", "d"), [(9, 7, 3), (1, 5, 1), (20, 15, 12), (6, 150, 31)])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("constant", [False, True])
+@together("dtype", [np.float32, np.float64])
+@together(("n", "m", "d"), [(9, 7, 3), (1, 5, 1), (20, 15, 12), (6, 150, 31)])
+@together("weighted", [False, True])
+@together("constant", [False, True])
 def test_minimisers(n: int, m: int, d: int, dtype: type, weighted: bool, constant: bool) -> None:
     rng = np.random.default_rng([n, m, d])
     p = random_pattern(rng, n, m, 0.6)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
+from tests.together import together
 
 from cofactor.kernels import normal_single
 from cofactor.kernels.compile import exact
@@ -52,7 +53,7 @@ def test_quantiles() -> None:
     assert applied(normal_single.quantiles, np.array([1.0]))[1][0] == pytest.approx(ndtri(1 - 3e-8), rel=1e-6)
 
 
-@pytest.mark.parametrize("n", [0, 1, 3, 24, 47, 1000, 30_000])
+@together("n", [0, 1, 3, 24, 47, 1000, 30_000])
 def test_sum_of_logarithms(n: int) -> None:
     x = np.exp(np.random.default_rng(n).uniform(np.log(LEAST), 3, n)).astype(np.float32)
     x[: n // 2] = LEAST

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from tests.together import together
 
 from cofactor.kernels import observed
 from cofactor.kernels.lanes import pad_to_lanes
@@ -12,9 +13,9 @@ from . import reference
 from .reference import Pattern, cuttings, random_pattern
 
 TOLERANCE = {np.float32: 2e-5, np.float64: 1e-12}
-shapes = pytest.mark.parametrize(("n", "m"), [(9, 7), (1, 6), (6, 1), (1, 1), (40, 30)])
-widths = pytest.mark.parametrize("d", [1, 7, 16, 100])
-dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+shapes = together(("n", "m"), [(9, 7), (1, 6), (6, 1), (1, 1), (40, 30)])
+widths = together("d", [1, 7, 16, 100])
+dtypes = together("dtype", [np.float32, np.float64])
 
 
 def setting(n: int, m: int, d: int, dtype: type) -> tuple[Pattern, dict[str, np.ndarray]]:

@@ -1,13 +1,13 @@
 """Margins of levels: where they stand, and the means of levels. (Sums are tested with the losses.)"""
 
 import numpy as np
-import pytest
+from tests.together import together
 
 from cofactor.kernels import margins
 
 INDPTR = np.array([0, 2, 2, 5])
 LEVELS = np.array([1, 3, 2, 2, 4], np.uint8)
-dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+dtypes = together("dtype", [np.float32, np.float64])
 
 
 def scores(dtype: type) -> np.ndarray:

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from scipy import stats
+from tests.together import together
 
 from cofactor.kernels import random
 from cofactor.kernels.compile import kernel
@@ -76,7 +77,7 @@ PAIRS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("pairs", PAIRS)
+@together("pairs", PAIRS)
 def test_pairs_fill_the_unit_square_evenly(pairs):
     u = pairs()
     assert u.min() > 0
@@ -108,7 +109,7 @@ def test_uniforms_are_repeated_draws():
     assert random.uniforms(start, out[:0]) == start
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 7])
+@together("n", [0, 1, 2, 7])
 def test_single_uniforms_take_two_from_each_number(n):
     start, out = random.fold(1, 2, 3), np.full(n + 1, 9, np.float32)
     after = random.single_uniforms(start, out[:n])
@@ -135,7 +136,7 @@ def test_streams_depend_on_all_parts_of_their_key_and_their_order():
     assert random.generator(1, 2).random() != random.generator(2, 1).random()
 
 
-@pytest.mark.parametrize("mean", [0.3, 1.0, 5.0])
+@together("mean", [0.3, 1.0, 5.0])
 def test_inverse_gaussian(mean):
     x = np.empty(N)
     inverse_gaussians(random.fold(11), mean, x)

@@ -3,16 +3,16 @@
 from itertools import pairwise
 
 import numpy as np
-import pytest
+from tests.together import together
 
 from cofactor.kernels.ridge import ridge_cg
 
 from .reference import cuttings, random_pattern
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("n", "m", "d"), [(9, 7, 3), (1, 5, 1), (20, 15, 12)])
-@pytest.mark.parametrize("weighted", [False, True])
+@together("dtype", [np.float32, np.float64])
+@together(("n", "m", "d"), [(9, 7, 3), (1, 5, 1), (20, 15, 12)])
+@together("weighted", [False, True])
 def test_d_steps_end_at_the_minimisers(n: int, m: int, d: int, dtype: type, weighted: bool) -> None:
     rng = np.random.default_rng([n, m, d])
     p = random_pattern(rng, n, m, 0.6)

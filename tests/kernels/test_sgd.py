@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from tests.together import together
 
 from cofactor.kernels import sgd
 
@@ -45,8 +46,8 @@ def reference(X, Y, P, Q, order, a, ridge, decay, inverse_step):  # type: ignore
     return P, Q, inverse_step
 
 
-@pytest.mark.parametrize("inverse_step", [0.02, 0.3, 3.0])  # the shortest one runs into the bound on steps
-@pytest.mark.parametrize("decay", [0.0, 0.01, 5.0])
+@together("inverse_step", [0.02, 0.3, 3.0])  # the shortest one runs into the bound on steps
+@together("decay", [0.0, 0.01, 5.0])
 def test_steps_are_those_on_the_dense_matrices(inverse_step: float, decay: float) -> None:
     X, Y = data(40)
     P, Q = starts()

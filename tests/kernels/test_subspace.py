@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from tests.together import together
 
 from cofactor.kernels.axes import add_products, cross_products, eigenvectors
 from cofactor.problems.singular import PatchedMatrix, SingularProblem, leading_vectors, orthonormal
@@ -10,7 +11,7 @@ from cofactor.problems.singular import PatchedMatrix, SingularProblem, leading_v
 from .reference import random_pattern
 
 
-@pytest.mark.parametrize("values", [[3.0, 2.0, 1.0], [1e8, 1.0, 1e-8, 0.0], [2.0, 2.0, 2.0, 1.0], [0.0, 0.0], [5.0]])
+@together("values", [[3.0, 2.0, 1.0], [1e8, 1.0, 1e-8, 0.0], [2.0, 2.0, 2.0, 1.0], [0.0, 0.0], [5.0]])
 def test_eigenvectors(values: list[float]) -> None:
     d = len(values)
     Q = np.linalg.qr(np.random.default_rng(d).normal(size=(d, d)))[0]
@@ -47,7 +48,7 @@ def test_orthonormal_bases_also_of_nearly_dependent_columns() -> None:
     assert not Q[:, 4].any()
 
 
-@pytest.mark.parametrize("r", [0, 2])
+@together("r", [0, 2])
 def test_a_patched_matrix_and_the_objective(r: int) -> None:
     rng = np.random.default_rng(r)
     p = random_pattern(rng, 30, 20)
@@ -68,7 +69,7 @@ def test_a_patched_matrix_and_the_objective(r: int) -> None:
     assert problem.certificate(V.ravel(), -2 * (A.T @ A @ V).ravel()) > 1
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@together("dtype", [np.float32, np.float64])
 def test_leading_vectors_of_a_matrix_without_so_much_rank(dtype: type) -> None:
     rng = np.random.default_rng(0)
     A = rng.normal(size=(60, 3)) @ rng.normal(size=(3, 40))

@@ -49,8 +49,8 @@ def test_the_limit_is_kept_and_several_threads_take_part() -> None:
     assert threading.current_thread().name in names
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3])
-@pytest.mark.parametrize("bad", [0, 7, 19])
+@together("limit", [1, 2, 3])
+@together("bad", [0, 7, 19])
 def test_an_exception_of_a_task_is_raised(limit: int, bad: int) -> None:
     def task(k: int) -> None:
         if k == bad:

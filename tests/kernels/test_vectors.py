@@ -4,13 +4,14 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tests.together import together
 
 from cofactor.kernels import vectors
 from cofactor.kernels.threads import thread_limit
 
 BLOCK, TASK = vectors.BLOCK, vectors.BLOCK * 32
-lengths = pytest.mark.parametrize("n", [1, 511, 512, 513, BLOCK - 1, BLOCK, BLOCK + 1, TASK + 5, 3 * TASK - 7])
-dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+lengths = together("n", [1, 511, 512, 513, BLOCK - 1, BLOCK, BLOCK + 1, TASK + 5, 3 * TASK - 7])
+dtypes = together("dtype", [np.float32, np.float64])
 
 
 def data(k: int, n: int, dtype: type) -> np.ndarray:
@@ -46,7 +47,7 @@ def test_dot(n: int, dtype: type) -> None:
 
 @lengths
 @dtypes
-@pytest.mark.parametrize("memory", [1, 2])
+@together("memory", [1, 2])
 def test_combine(n: int, dtype: type, memory: int) -> None:
     v, c = data(2 * memory + 1, n, dtype), np.array([0.5, 0.0, -2.0, 1e-3, 0.7])[: 2 * memory + 1]
     scale = np.abs(data(1, n, dtype)[0])

@@ -6,6 +6,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsClassifier
+from tests.together import together
 
 from cofactor import load
 from cofactor.errors import InvalidInputError, InvalidTypeError
@@ -19,8 +20,8 @@ ON = [4.0, 1.0, 9.0]
 PLAIN = {"scale": "none", "threshold": 0}
 
 
-@pytest.mark.parametrize("mask", [None, KNOWN], ids=["all known", "partly known"])
-@pytest.mark.parametrize("model", [LabelRidge(2.0, **PLAIN), BinaryRelevance(Ridge(2.0), **PLAIN)])
+@together("mask", [None, KNOWN], ids=["all known", "partly known"])
+@together("model", [LabelRidge(2.0, **PLAIN), BinaryRelevance(Ridge(2.0), **PLAIN)])
 def test_each_label_has_weights_of_its_own(model, mask) -> None:
     weights = rng.random(150) + 0.5
     found = model.set_params(class_weight=ON).fit(X, Y, weights, mask=mask).decision_function(X)
@@ -57,7 +58,7 @@ def test_weights_go_with_labels_by_name_where_some_are_constant(model, tmp_path)
     assert np.abs(chances.mean(axis=0) - share).max() < 0.05
 
 
-@pytest.mark.parametrize(
+@together(
     ("model", "given", "message"),
     [
         (LabelRidge(), "heavy", "class_weight='heavy': expected 'balanced', a number for each label, or a dict"),

@@ -10,6 +10,7 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
+from tests.together import together
 
 from cofactor.datasets import load_labels
 from cofactor.labels import CPLST, CSSP, PLST, FAiE, FeatureSpace, regression
@@ -121,7 +122,7 @@ def test_cssp_draws_distinct_labels_by_their_leverage():
     assert np.abs(counts - chance).max() < 0.09
 
 
-@pytest.mark.parametrize("coding", ["-1/1", "0/1"])
+@together("coding", ["-1/1", "0/1"])
 def test_cssp_decodes_by_least_squares(coding):
     model = CSSP.paper(3, coding=coding, random_state=0).fit(X, Y)
     Z = 2 * Y - 1 if coding == "-1/1" else Y
@@ -136,9 +137,9 @@ def test_cssp_of_duplicate_labels():
     assert np.abs(model.decision_function(X) - 2 * np.hstack([BR, BR])).max() < 1e-8
 
 
-@pytest.mark.parametrize("coding", ["-1/1", "0/1"])
-@pytest.mark.parametrize("beta", [0.5, 100.0])
-@pytest.mark.parametrize("shape", [(60, 8), (30, 50)])
+@together("coding", ["-1/1", "0/1"])
+@together("beta", [0.5, 100.0])
+@together("shape", [(60, 8), (30, 50)])
 def test_faie_spans_the_leading_eigenvectors(coding, beta, shape):
     features, labels = example(*shape)
     Z = 2 * labels - 1 if coding == "-1/1" else labels
@@ -163,7 +164,7 @@ def test_faie_of_a_large_beta_is_regression_on_principal_components():
     assert np.allclose(model.decoder_.T @ model.decoder_, Z.T @ U[:, :3] @ U[:, :3].T @ Z, atol=1e-4)
 
 
-@pytest.mark.parametrize("kind", [PLST, CPLST, CSSP, FAiE])
+@together("kind", [PLST, CPLST, CSSP, FAiE])
 def test_number_of_components(kind):
     assert kind.paper(0.3).fit(X, Y).n_components_ == 2
     assert kind.paper(4).fit(X, Y).n_components_ == 4
@@ -171,7 +172,7 @@ def test_number_of_components(kind):
     assert kind.paper(1.0).fit(X, np.hstack([Y, Y])).coef_.shape[1] <= 14
 
 
-@pytest.mark.parametrize("kind", [PLST, CPLST, CSSP, FAiE])
+@together("kind", [PLST, CPLST, CSSP, FAiE])
 def test_a_whole_grid_on_one_decomposition(kind):
     space = FeatureSpace(sparse.csr_array(X))
     for d in (1, 3, 6):

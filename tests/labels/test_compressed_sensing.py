@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.linear_model import Lasso, orthogonal_mp
+from tests.together import together
 
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels import PLST, CompressedSensing
@@ -28,8 +29,8 @@ def labelled(n: int = 60, L: int = 12, seed: int = 0) -> tuple[np.ndarray, np.nd
     return Y @ rng.normal(size=(L, L)) + 0.05 * rng.normal(size=(n, L)), Y
 
 
-@pytest.mark.parametrize("kind", ["hadamard", "gaussian"])
-@pytest.mark.parametrize("decode", [matching_pursuit, cosamp])
+@together("kind", ["hadamard", "gaussian"])
+@together("decode", [matching_pursuit, cosamp])
 def test_sparse_vectors_are_recovered(decode, kind: str) -> None:
     V = sparse_vectors(200, 45, 3)
     A = _measurements(32, 45, kind, np.random.default_rng(1))
@@ -68,7 +69,7 @@ def test_hadamard_matrices() -> None:
     assert len(np.unique(_measurements(4, 15, "hadamard", np.random.default_rng(0)), axis=1).T) == 15
 
 
-@pytest.mark.parametrize("decoder", ["omp", "cosamp", "lasso"])
+@together("decoder", ["omp", "cosamp", "lasso"])
 def test_labels_are_decoded(decoder: str) -> None:
     X, Y = labelled()
     model = CompressedSensing.paper(10, decoder=decoder, alpha=0.01, random_state=0).fit(X, Y)
@@ -78,7 +79,7 @@ def test_labels_are_decoded(decoder: str) -> None:
         assert ((model.decision_function(X) != -0.5).sum(axis=1) <= model.n_nonzero_).all()
 
 
-@pytest.mark.parametrize("L", [6, 8])
+@together("L", [6, 8])
 def test_all_measurements_of_all_labels_are_ridge_regression(L: int) -> None:
     X, Y = labelled(L=L)
     model = CompressedSensing.paper(1.0, alpha=1.0, n_nonzero=L, random_state=0).fit(X, Y)

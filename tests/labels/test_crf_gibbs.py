@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
+from tests.together import together
 
 from cofactor.errors import InvalidInputError
 from cofactor.labels import CML, CMLF
@@ -16,7 +17,7 @@ Y = (X @ rng.normal(size=(3, 6)) + NOISE > 0).astype(int)
 GIBBS = {"inference": "gibbs", "stopping": "none", "max_iter": 20, "n_sweeps": 60, "random_state": 0}
 
 
-@pytest.mark.parametrize("kind", [CML, CMLF])
+@together("kind", [CML, CMLF])
 def test_marginals_and_likeliest_sets_are_those_of_enumeration(kind):
     exact = kind.paper(5.0, inference="exact").fit(X, Y)
     weights, new = exact._weights(), X[:20]
@@ -29,7 +30,7 @@ def test_marginals_and_likeliest_sets_are_those_of_enumeration(kind):
     np.testing.assert_array_equal(fields[0].likeliest(new, weights), exact._field().likeliest(new, weights))
 
 
-@pytest.mark.parametrize(("kind", "pairs"), [(CML, "two-state"), (CMLF, "four-state")])
+@together(("kind", "pairs"), [(CML, "two-state"), (CMLF, "four-state")])
 def test_steps_by_expectations_go_to_the_maximum_of_the_likelihood(kind, pairs):
     exact = kind.paper(2.0, pairs=pairs, inference="exact", tol=1e-10).fit(X, Y[:, :3])
     found = kind.paper(2.0, pairs=pairs, **{**GIBBS, "max_iter": 40}, n_chains=16).fit(X, Y[:, :3])
@@ -46,7 +47,7 @@ def test_steps_by_the_likeliest_sets_learn_labels_without_noise():
         model.predict_proba(Z)
 
 
-@pytest.mark.parametrize("stopping", ["likelihood", "f1"])
+@together("stopping", ["likelihood", "f1"])
 def test_the_epoch_of_the_least_held_out_loss_counts(stopping):
     model = CML.paper(**{**GIBBS, "stopping": stopping, "max_iter": 100}).fit(X, Y)
     assert model.objective_ == min(model.history_)
@@ -64,7 +65,7 @@ def test_an_instance_is_predicted_as_among_others(monkeypatch):
     np.testing.assert_allclose(model.predict_proba(X), before, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", [CML, CMLF])
+@together("kind", [CML, CMLF])
 def test_odd_labels(kind):
     labels = np.column_stack([Y[:, 0], Y[:, 0], np.ones(60)])
     found = kind.paper(**GIBBS, threshold="joint").fit(X, labels).predict(X)
@@ -75,7 +76,7 @@ def test_odd_labels(kind):
     np.testing.assert_allclose(one.predict_proba(X), exact.predict_proba(X), atol=0.05)
 
 
-@pytest.mark.parametrize(
+@together(
     ("model", "data", "message"),
     [
         (CML(update="mean"), (X, Y), "update='mean'"),

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
+from tests.together import together
 
 import cofactor
 from cofactor.errors import InvalidInputError
@@ -17,7 +18,7 @@ Y = (X @ rng.normal(size=(3, 4)) + rng.logistic(size=(40, 4)) > 0).astype(int)
 KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (CML, CMLF, TreeCRF, ChainCRF)}
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@together("kind", KINDS.values(), ids=KINDS)
 def test_penalties_of_any_size(kind: type[Any]) -> None:
     """Without one, weights still are numbers; under a huge one, only the share of each label is learned."""
     free, bound = kind.paper(1e-300), kind.paper(1e100)
@@ -25,7 +26,7 @@ def test_penalties_of_any_size(kind: type[Any]) -> None:
     np.testing.assert_allclose(bound.fit(X, Y).predict_proba(X), np.tile(Y.mean(axis=0), (40, 1)), atol=1e-4)
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@together("kind", KINDS.values(), ids=KINDS)
 def test_constant_labels_and_instances_without_weight_are_left_out(kind: type[Any]) -> None:
     weights = np.arange(40) % 4 > 0
     wide = np.column_stack([np.ones(40), Y, np.zeros(40)]).astype(int)
@@ -46,7 +47,7 @@ def test_label_sets_that_training_lacks_can_be_true() -> None:
     assert 0 < model.score(X, 1 - Y) < model.score(X, Y)
 
 
-@pytest.mark.parametrize("kind", [CML, CMLF])
+@together("kind", [CML, CMLF])
 def test_fifteen_labels_are_too_many_for_all_sets(kind: type[Any]) -> None:
     many = rng.random((40, 15)) < 0.5
     with pytest.raises(InvalidInputError, match=r"15 labels have 2\*\*15 label sets, .* 14 labels at most; take"):

@@ -95,7 +95,7 @@ def test_half_a_character_is_no_name(tmp_path):
             load(tmp_path / "forged")
 
 
-@pytest.mark.parametrize("names", [None, ["a", "b", "c"]])
+@together("names", [None, ["a", "b", "c"]])
 def test_columns_of_equal_names(names):
     frame = pd.DataFrame(Y, columns=["x", "y", "x"])
     if names is None:
@@ -105,7 +105,7 @@ def test_columns_of_equal_names(names):
         assert np.array_equal(as_labels(frame, names)[0].toarray(), Y)
 
 
-@pytest.mark.parametrize(
+@together(
     ("given", "holds"),
     [
         ([{"a"}, {"b", "c"}], ""),
@@ -120,7 +120,7 @@ def test_what_is_no_table_of_labels(given, holds):
         as_labels(given)
 
 
-@pytest.mark.parametrize("names", [None, ["r", "s"]])
+@together("names", [None, ["r", "s"]])
 def test_refusals_name_the_label(names):
     wrong = pd.DataFrame({"p": [0, 1], "q": [1, 2]})
     with pytest.raises(InvalidInputError, match=rf"y holds 2 \(row 1, label '{'q' if names is None else 's'}'\)"):
@@ -138,7 +138,7 @@ def test_features_are_not_copied_without_need():
     assert type(as_features(sparse.csc_matrix(X))) is sparse.csr_array
 
 
-@pytest.mark.parametrize("container", ["pickle", "csr", "csr_frame", "frame_array"])
+@together("container", ["pickle", "csr", "csr_frame", "frame_array"])
 def test_a_form_that_does_not_exist(container):
     with pytest.raises(ValueError, match="cannot come back as"):
         LabelForm(container, "int64", False)
@@ -146,7 +146,7 @@ def test_a_form_that_does_not_exist(container):
         LabelForm("array", "object", False)
 
 
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@together("form", [np.asarray, sparse.csr_array])
 def test_the_range_of_features(form):
     for largest in (LARGEST, -LARGEST, SMALLEST, 0.0):
         assert as_features(form([[largest, 0.0]])).shape == (1, 2)

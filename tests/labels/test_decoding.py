@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.metrics import f1_score
+from tests.together import together
 
 from cofactor.errors import InvalidInputError
 from cofactor.labels.decoding import (
@@ -38,8 +39,8 @@ def f1(predicted: np.ndarray, Y: np.ndarray) -> float:
     return float(2 * np.sum(predicted & (Y == 1)) / max(1, predicted.sum() + Y.sum()))
 
 
-@pytest.mark.parametrize("ties", [False, True])
-@pytest.mark.parametrize("seed", range(5))
+@together("ties", [False, True])
+@together("seed", range(5))
 def test_global_cut_is_the_best(seed, ties):
     scores, Y = scored(seed, ties=ties)
     cut = learn_threshold("global", scores, sparse.csr_array(Y))
@@ -49,7 +50,7 @@ def test_global_cut_is_the_best(seed, ties):
     assert not np.isin(cut.value, scores)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@together("seed", range(5))
 def test_scores_far_below_the_best_cut_need_not_be_sorted(seed):
     rng = np.random.default_rng(seed)
     scores = rng.normal(size=(200, 5)).round(1 + seed)
@@ -85,7 +86,7 @@ def test_number_of_labels_is_the_best(seed, monkeypatch):
     assert learn_threshold("top-k", scores, sparse.csr_array(Y)).value == cut.value
 
 
-@pytest.mark.parametrize("seed", range(5))
+@together("seed", range(5))
 def test_cardinality_is_met(seed):
     scores, Y = scored(seed)
     cut = learn_threshold("cardinality", scores, sparse.csr_array(Y))
@@ -99,7 +100,7 @@ def test_ties_keep_cardinality_from_being_met_exactly():
         assert learn_threshold("cardinality", scores, Y).apply(scores).sum() == expected
 
 
-@pytest.mark.parametrize("rule", RULES)
+@together("rule", RULES)
 def test_constant_labels_move_no_cut(rule):
     scores, Y = scored(0)
     n = len(Y)
@@ -127,7 +128,7 @@ def test_a_label_whose_fold_had_none_takes_the_others_scores():
     assert everything.apply(scores).ravel().tolist() == [False, True, True, True]
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@together("dtype", [np.float32, np.float64])
 def test_cuts_between_neighbouring_numbers(dtype):
     low = np.array(0.1, dtype)
     scores = np.array([[low], [np.nextafter(low, dtype(1))]])
@@ -156,7 +157,7 @@ def test_a_score_on_the_cut_is_off():
     assert TopK(2).apply(np.array([[0.0, 1.0, 0.0, 0.0]])).tolist() == [[True, True, False, False]]
 
 
-@pytest.mark.parametrize(
+@together(
     ("rule", "value"),
     [
         ("magic", 0.0), ("fixed", np.zeros(3)), ("per-label", 0.0), ("global", np.nan), ("top-k", 1.5),
@@ -185,8 +186,8 @@ def test_only_a_model_decodes_jointly():
         Joint().apply(np.zeros((2, 2)))
 
 
-@pytest.mark.parametrize("ties", [False, True])
-@pytest.mark.parametrize("rule", RULES)
+@together("ties", [False, True])
+@together("rule", RULES)
 def test_an_instance_of_weight_2_counts_as_two(rule, ties):
     scores, Y = scored(4, n=40, ties=ties)
     weight = np.random.default_rng(0).integers(1, 4, len(Y))
@@ -206,7 +207,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
+@together("form", FORMS)
 def test_labels_may_have_every_form(form):
     scores, Y = scored(3)
     given, table = FORMS[form](Y), sparse.csr_array(Y)

@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import KFold
+from tests.together import together
 
 from cofactor import persistence
 from cofactor.correlation import normalized, positive_part
@@ -34,7 +35,7 @@ def fit(X: Any, Y: Any, **params: Any) -> GroPLE:
     return GroPLE.paper(**({"n_components": 8, "n_groups": 3, "random_state": 0} | params)).fit(X, Y)
 
 
-@pytest.mark.parametrize("start", ["svd", "random"])
+@together("start", ["svd", "random"])
 def test_groups_and_their_factors_are_found(start: str) -> None:
     X, Y, group = planted(n=200)
     model = fit(X, Y, start=start, tol=1e-5, alpha_v=3.0)
@@ -57,7 +58,7 @@ def test_no_objective_ever_rises() -> None:
         assert (model.objective_, model.map_objective_) == (model.history_[-1], model.map_history_[-1])
 
 
-@pytest.mark.parametrize(("form", "fit_intercept"), [("dense", True), ("sparse", True), ("dense", False)])
+@together(("form", "fit_intercept"), [("dense", True), ("sparse", True), ("dense", False)])
 def test_map_minimises_6_11(form: str, fit_intercept: bool) -> None:
     """U and R are made again from V, and Z must be a stationary point of the objective as it is written down."""
     X, Y, _ = planted(n=60)
@@ -153,7 +154,7 @@ def test_constant_columns_of_u_have_no_coupling() -> None:
     assert np.isfinite(model.decision_function(X)).all()
 
 
-@pytest.mark.parametrize(
+@together(
     "params",
     [
         {"n_groups": 99},  # more than labels
@@ -213,7 +214,7 @@ def test_an_unfinished_fit_says_so() -> None:
     assert {w.filename for w in unfinished} == {fit.__code__.co_filename}
 
 
-@pytest.mark.parametrize(
+@together(
     ("params", "message"),
     [
         ({"alpha_u": 0}, "alpha_u=0"),

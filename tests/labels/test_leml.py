@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
+from tests.together import together
 
 from cofactor.datasets import load_labels
 from cofactor.labels import FeatureSpace
@@ -42,9 +43,9 @@ def objective(model: LEML, X: np.ndarray, Y: np.ndarray) -> float:
     return float(losses.sum() + 0.5 * model.alpha * (np.sum(model.U_**2) + np.sum(model.V_**2)))
 
 
-@pytest.mark.parametrize("data", [(X, Y), WIDE], ids=["tall", "wide"])
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize(
+@together("data", [(X, Y), WIDE], ids=["tall", "wide"])
+@together("fit_intercept", [True, False])
+@together(
     ("loss", "solver"), [("squared", "als"), ("squared", "lbfgs"), ("logistic", "auto"), ("smooth-hinge", "auto")]
 )
 def test_objective_is_the_one_of_the_formula(loss: str, solver: str, fit_intercept: bool, data: Any) -> None:
@@ -56,8 +57,8 @@ def test_objective_is_the_one_of_the_formula(loss: str, solver: str, fit_interce
     assert fit_intercept or np.all(model.intercept_ == (-0.5 if loss == "squared" else 0))
 
 
-@pytest.mark.parametrize("data", [(X, Y), WIDE], ids=["tall", "wide"])
-@pytest.mark.parametrize("fit_intercept", [True, False])
+@together("data", [(X, Y), WIDE], ids=["tall", "wide"])
+@together("fit_intercept", [True, False])
 def test_both_solvers_find_one_optimum(fit_intercept: bool, data: Any) -> None:
     models = [LEML.paper(3, 2.0, solver=s, fit_intercept=fit_intercept, **EXACT).fit(*data) for s in ("als", "lbfgs")]
     assert models[0].objective_ == pytest.approx(models[1].objective_, rel=1e-9)
@@ -127,7 +128,7 @@ def test_one_label_is_logistic_regression_with_the_norm_instead_of_its_square() 
     np.testing.assert_allclose(model.intercept_, ridge.intercept_, atol=1e-3)
 
 
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@together("loss", ["squared", "logistic"])
 def test_sparse_features_give_what_dense_ones_give(loss: str) -> None:
     table = X * (X > 1)
     dense, thin = (LEML.paper(3, 2.0, loss=loss, **EXACT).fit(A, Y) for A in (table, sparse.csr_array(table)))

@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
+from tests.together import together
 
 from cofactor.correlation import cosine, positive_part
 from cofactor.labels import LLSF, LLSFDL
@@ -23,7 +24,7 @@ def slope(X: np.ndarray, Y: np.ndarray, W: np.ndarray, alpha: float, R: np.ndarr
     return Xc.T @ (Xc @ W - Yc) + alpha * W @ R
 
 
-@pytest.mark.parametrize("fit_intercept", [True, False])
+@together("fit_intercept", [True, False])
 def test_without_coupling_each_label_is_a_lasso(fit_intercept: bool) -> None:
     X, Y, new = toy()
     model = LLSF.paper(0.0, 2.0, fit_intercept=fit_intercept, **EXACT).fit(X, Y)
@@ -32,7 +33,7 @@ def test_without_coupling_each_label_is_a_lasso(fit_intercept: bool) -> None:
     np.testing.assert_allclose(model.decision_function(new), oracle.predict(new) - 0.5, atol=1e-6)
 
 
-@pytest.mark.parametrize("correlation", ["psd", "original"])
+@together("correlation", ["psd", "original"])
 def test_the_end_is_the_minimum(correlation: str) -> None:
     """With few features R itself has a minimum too, if alpha is small."""
     X, Y, _ = toy(60)
@@ -78,8 +79,8 @@ def test_chosen_weights_follow_the_scale_of_the_features() -> None:
     np.testing.assert_allclose(other.decision_function(100 * new), one.decision_function(new), atol=1e-2)
 
 
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("other_labels", ["predicted", "true"])
+@together("fit_intercept", [True, False])
+@together("other_labels", ["predicted", "true"])
 def test_labels_are_regressed_on_labels(other_labels: str, fit_intercept: bool) -> None:
     X, Y, new = toy()
     X, new = (np.hstack([table, np.sin(3 * table)]) for table in (X, new))

@@ -89,7 +89,7 @@ def test_a_small_cluster_does_not_end_its_siblings_treatment() -> None:
     assert MLCHMF.paper(**EXACT, min_size=4).fit(X, Y).tree_[2]["n_retained"] == 4
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3])
+@together("depth", [1, 2, 3])
 def test_depth_is_counted(depth: int) -> None:
     """corrections.md, C22, C24: nodes at max_depth are trained, deeper ones do not exist: at most 2^(h+1) - 2."""
     X, Y = noisy(200)
@@ -218,8 +218,8 @@ def test_picture_of_the_tree(capsys: pytest.CaptureFixture[str]) -> None:
 # ---------------------------------------------------------------- votes
 
 
-@pytest.mark.parametrize("k", [1, 2, 5, 8])
-@pytest.mark.parametrize("voting", ["sign", "margin"])
+@together("k", [1, 2, 5, 8])
+@together("voting", ["sign", "margin"])
 def test_votes_by_hand(k: int, voting: str) -> None:
     """corrections.md, C25: neighbours among retained instances; an embedding votes as often as it owns neighbours."""
     X, Y = noisy()
@@ -308,7 +308,7 @@ def test_half_as_many_factors_as_labels() -> None:
     assert MLCHMF.paper(2, alpha=1.0).fit(X, Y).embeddings_[0]["V"].shape == (2, 5)
 
 
-@pytest.mark.parametrize("margin", ["smooth-hinge", "modified-square", "logistic"])
+@together("margin", ["smooth-hinge", "modified-square", "logistic"])
 def test_margin_losses(margin: str) -> None:
     X, Y = noisy()
     assert MLCHMF.paper(alpha=0.5, margin=margin).fit(X, Y).score(X, Y) > 0.85

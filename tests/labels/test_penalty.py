@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy import sparse
+from tests.together import together
 
 from cofactor.errors import InvalidInputError
 from cofactor.labels import (
@@ -66,9 +67,7 @@ def test_nothing_is_inverted_twice_for_scale_and_penalty(model, n_more, monkeypa
     assert len(calls) == n_more  # leave-one-out scores
 
 
-@pytest.mark.parametrize(
-    "name", ["alpha", "beta", "gamma", "alpha_u", "alpha_v", "alpha_r", "alpha_z", "alpha_predict"]
-)
+@together("name", ["alpha", "beta", "gamma", "alpha_u", "alpha_v", "alpha_r", "alpha_z", "alpha_predict"])
 def test_no_model_takes_weights_of_which_squares_overflow(name):
     kinds = [kind for kind in (MODELS | TRANSFORMERS).values() if name in kind().get_params(deep=False)]
     assert kinds
@@ -77,7 +76,7 @@ def test_no_model_takes_weights_of_which_squares_overflow(name):
             kind(**{name: 1e200})._check_params()
 
 
-@pytest.mark.parametrize(
+@together(
     "model",
     [
         LLSF(LARGEST_WEIGHT, LARGEST_WEIGHT),

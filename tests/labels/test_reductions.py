@@ -10,6 +10,7 @@ from sklearn.cross_decomposition import PLSSVD
 from sklearn.decomposition import NMF, PCA, KernelPCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
+from tests.together import together
 
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels import CCA, MDDM, MLDA, MLSI, FeatureNMF, FeatureSpace
@@ -36,7 +37,7 @@ def unit_rows(P: np.ndarray) -> np.ndarray:
     return P / np.linalg.norm(P, axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("q", [3, 9])
+@together("q", [3, 9])
 def test_the_eigenproblem_is_scipys(q: int) -> None:
     rng = np.random.default_rng(q)
     M, G = rng.normal(size=(6, q)), rng.normal(size=(6, 6))
@@ -68,7 +69,7 @@ def test_mlsi_without_labels_is_principal_components() -> None:
     same_up_to_sign(MLSI(4, beta=0.0, scale="none").fit(X, Y).components_.T, PCA(4).fit(X).components_.T)
 
 
-@pytest.mark.parametrize("balance", [False, True])
+@together("balance", [False, True])
 def test_mlsi_solves_its_eigenproblem(balance: bool) -> None:
     X, Y = made()
     Xc, Yc = X - X.mean(axis=0), Y - Y.mean(axis=0)
@@ -101,7 +102,7 @@ def test_mlda_solves_its_eigenproblem() -> None:
         same_up_to_sign(found.components_.T, vectors[:, ::-1][:, :2])
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@together("n_classes", [2, 3])
 def test_mlda_of_classes_is_fishers(n_classes: int) -> None:
     X, _ = made()
     y = np.arange(40) % n_classes
@@ -131,7 +132,7 @@ def test_a_kernel_is_a_space_of_features() -> None:
     assert MDDM(kernel="rbf", scale="none").fit(np.ones((4, 2)) * np.arange(4)[:, None], Y[:4]).gamma_ == 0.2
 
 
-@pytest.mark.parametrize("kind", LINEAR)
+@together("kind", LINEAR)
 def test_one_decomposition_serves_all_and_weights_repeat(kind) -> None:
     X, Y = made()
     space = FeatureSpace(X)
@@ -145,7 +146,7 @@ def test_one_decomposition_serves_all_and_weights_repeat(kind) -> None:
         kind(scale="none").fit(FeatureSpace(X, fit_intercept=False), Y)
 
 
-@pytest.mark.parametrize("kind", LINEAR)
+@together("kind", LINEAR)
 def test_number_of_directions(kind) -> None:
     X, Y = made()
     rank = {MLSI: 6, MLDA: 2}.get(kind, 3)
@@ -158,7 +159,7 @@ def test_number_of_directions(kind) -> None:
     assert kind(0.2, scale="none").fit(X, Y).n_components_ == 2
 
 
-@pytest.mark.parametrize("kind", LINEAR)
+@together("kind", LINEAR)
 def test_labels_that_say_nothing(kind) -> None:
     X, Y = made()
     expected = kind(scale="none").fit(X, Y).components_
@@ -170,7 +171,7 @@ def test_labels_that_say_nothing(kind) -> None:
         kind(scale="none").fit(np.ones((40, 2)), Y)
 
 
-@pytest.mark.parametrize("kind", [MLSI, MLDA, CCA])
+@together("kind", [MLSI, MLDA, CCA])
 def test_a_large_gamma_leaves_the_plain_length_to_regularise(kind) -> None:
     X, Y = made()
     expected = kind(gamma=1e12, scale="none").fit(X, Y).components_
@@ -192,7 +193,7 @@ def test_more_features_than_instances() -> None:
     np.testing.assert_allclose(thin.components_, dense.components_, atol=1e-6)
 
 
-@pytest.mark.parametrize(
+@together(
     ("model", "message"),
     [
         (MDDM(form="best"), "form='best'"),

@@ -7,6 +7,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 from sklearn.preprocessing import MaxAbsScaler
+from tests.together import together
 
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels import PLST, FeatureSpace, FitInput, regression
@@ -135,8 +136,8 @@ def test_a_cell_that_silences_the_other_features(form, shape, fit_intercept):
         FeatureSpace(form(mended), fit_intercept=fit_intercept)
 
 
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
-@pytest.mark.parametrize("fit_intercept", [True, False])
+@together("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@together("fit_intercept", [True, False])
 def test_a_few_columns_which_vary_so_little_that_they_are_lost(form, fit_intercept):
     X, T = example(40, 6)
     X[:, 1:3] *= 1e-11

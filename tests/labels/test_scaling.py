@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import StandardScaler, normalize
+from tests.together import together
 
 from cofactor.errors import InvalidInputError
 from cofactor.labels import FeatureSpace, LabelRidge
@@ -33,7 +34,7 @@ def test_scales_are_those_of_scikit_learn():
         assert np.allclose(learn_scaling(kind, X).apply(X), table), kind
 
 
-@pytest.mark.parametrize("kind", SCALES)
+@together("kind", SCALES)
 def test_sparse_is_dense_and_a_weight_counts_rows(kind):
     X = counts()
     X[3] = 0
@@ -70,7 +71,7 @@ def test_a_scaling_comes_back_from_its_parts():
         assert np.array_equal(Scaling.of_plain(scaling.to_plain(), 30).apply(X), scaling.apply(X))
 
 
-@pytest.mark.parametrize(
+@together(
     ("changes", "message"),
     [
         ({"kind": "log"}, "log"),

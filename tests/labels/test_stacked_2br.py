@@ -6,6 +6,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from tests.contract_labels.models import planted
+from tests.together import together
 
 import cofactor
 from cofactor.labels import Stacked2BR
@@ -24,7 +25,7 @@ def layer(X, Y, new):
     return np.column_stack(columns)
 
 
-@pytest.mark.parametrize("with_features", [False, True])
+@together("with_features", [False, True])
 def test_the_second_layer_learns_from_scores_of_other_folds(with_features):
     labels = np.column_stack([Y, np.arange(40) == 7])  # the fourth is constant without the fold that has it
     outer = layer(X, labels, X)
@@ -56,7 +57,7 @@ def test_copies_are_dealt_to_one_fold_in_any_order():
     assert [len(part) for part in dealt(np.ones((5, 2)), 2, rng)] == [5]
 
 
-@pytest.mark.parametrize("n", [4, 12, 60])
+@together("n", [4, 12, 60])
 def test_few_distinct_instances_do_not_turn_labels_round(n):
     """Rows of one feature have only two directions: folds of copies would hold all instances of one class."""
     x = np.arange(n)[:, None] - (n - 1) / 2

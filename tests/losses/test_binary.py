@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.together import together
 
 from cofactor.losses import MARGIN_LOSSES, Hinge, Logistic, MarginLoss, ModifiedSquare, SmoothHinge, Work, ZeroOne
 
@@ -19,7 +20,7 @@ def away(grid: np.ndarray, kinks: list[float], by: float) -> np.ndarray:
     return grid[np.all([np.abs(grid - kink) > by for kink in kinks], axis=0)] if kinks else grid
 
 
-@pytest.mark.parametrize("loss", ALL)
+@together("loss", ALL)
 def test_values_are_those_of_the_formula(loss: type[MarginLoss]) -> None:
     np.testing.assert_allclose(loss().value(GRID), MARGINS[loss][0](GRID), rtol=1e-14, atol=1e-15)
     single = GRID.astype(np.float32)
@@ -28,7 +29,7 @@ def test_values_are_those_of_the_formula(loss: type[MarginLoss]) -> None:
     np.testing.assert_allclose(result, MARGINS[loss][0](single.astype(float)), rtol=3e-7, atol=2e-7)
 
 
-@pytest.mark.parametrize("loss", ALL)
+@together("loss", ALL)
 def test_derivatives_are_those_of_the_formula(loss: type[MarginLoss]) -> None:
     formula, jumps, bends = MARGINS[loss]
     z = away(GRID, jumps + bends, 2.5e-3)
@@ -37,15 +38,15 @@ def test_derivatives_are_those_of_the_formula(loss: type[MarginLoss]) -> None:
     np.testing.assert_allclose(loss().derivative(z.astype(np.float32)), expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("loss", ALL)
+@together("loss", ALL)
 def test_curvature_is_the_derivative_of_the_derivative(loss: type[MarginLoss]) -> None:
     _, jumps, bends = MARGINS[loss]
     z = away(GRID, jumps + bends, 2.5e-3)
     np.testing.assert_allclose(loss().curvature(z), slope(loss().derivative, z), atol=1e-10)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(
+@together("dtype", [np.float32, np.float64])
+@together(
     ("loss", "values", "slopes"),
     [
         (ZeroOne, (1, 0), (0, 0)),
@@ -64,7 +65,7 @@ def test_extreme_margins(loss: type[MarginLoss], values: tuple, slopes: tuple, d
     assert np.all(np.isfinite(loss().curvature(z)))
 
 
-@pytest.mark.parametrize("loss", ALL)
+@together("loss", ALL)
 def test_infinite_margins(loss: type[MarginLoss]) -> None:
     low, high = loss().value(np.array([-np.inf, np.inf]))
     assert low == (1 if loss is ZeroOne else np.inf)
@@ -72,8 +73,8 @@ def test_infinite_margins(loss: type[MarginLoss]) -> None:
     assert loss().derivative(np.array([np.inf])) == 0
 
 
-@pytest.mark.parametrize("loss", [Hinge, SmoothHinge, ModifiedSquare, Logistic])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@together("loss", [Hinge, SmoothHinge, ModifiedSquare, Logistic])
+@together("dtype", [np.float32, np.float64])
 def test_nan_is_not_swallowed(loss: type[MarginLoss], dtype: type) -> None:
     assert np.isnan(loss().value(np.array([np.nan], dtype=dtype)))
 
@@ -91,7 +92,7 @@ def test_zero_one_is_declared_not_convex_and_is_not() -> None:
     assert middle > (left + right) / 2
 
 
-@pytest.mark.parametrize(("loss", "attained"), [(SmoothHinge, 1.0), (ModifiedSquare, 2.0), (Logistic, 0.25)])
+@together(("loss", "attained"), [(SmoothHinge, 1.0), (ModifiedSquare, 2.0), (Logistic, 0.25)])
 def test_curvature_bound_is_the_largest_curvature(loss: type[MarginLoss], attained: float) -> None:
     steps = np.diff(loss().derivative(GRID)) / np.diff(GRID)  # mean curvature on every interval
     wide = np.diff(GRID) > 1e-6
@@ -101,7 +102,7 @@ def test_curvature_bound_is_the_largest_curvature(loss: type[MarginLoss], attain
     assert loss().curvature(GRID).max() == pytest.approx(attained, rel=1e-4)
 
 
-@pytest.mark.parametrize("loss", ALL)
+@together("loss", ALL)
 def test_smooth_is_declared_where_the_derivative_is_continuous(loss: type[MarginLoss]) -> None:
     e = 1e-9
     # A jump of h' shows as a finite change over a tiny step, a jump of h as a huge difference quotient.
@@ -121,7 +122,7 @@ def test_at_a_kink_the_derivative_is_a_subgradient() -> None:
             assert (here - left) / 1e-6 - 1e-9 <= at_kink <= (right - here) / 1e-6 + 1e-9
 
 
-@pytest.mark.parametrize("loss", ALL)
+@together("loss", ALL)
 def test_any_shape_and_integers_are_taken_and_left_unchanged(loss: type[MarginLoss]) -> None:
     z = np.array([[-1, 0, 1], [2, -3, 1]])
     before = z.copy()
@@ -136,8 +137,8 @@ def test_any_shape_and_integers_are_taken_and_left_unchanged(loss: type[MarginLo
     assert loss().value(2.0).shape == ()
 
 
-@pytest.mark.parametrize("loss", ALL)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@together("loss", ALL)
+@together("dtype", [np.float32, np.float64])
 def test_evaluate_sums_rows_and_touches_nothing_else(loss: type[MarginLoss], dtype: type) -> None:
     rng = np.random.default_rng(0)
     indptr = np.array([0, 3, 3, 7, 8, 12])

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from tests.together import together
 
 from cofactor.losses import (
     AllThreshold,
@@ -48,9 +49,9 @@ def run(loss, indptr, levels, scores, theta, lo=0, hi=None):  # type: ignore[no-
     return losses, d_scores, d_theta
 
 
-@pytest.mark.parametrize("construction", CONSTRUCTIONS)
-@pytest.mark.parametrize("margin", [Logistic, SmoothHinge])
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@together("construction", CONSTRUCTIONS)
+@together("margin", [Logistic, SmoothHinge])
+@together("seed", [0, 1, 2])
 def test_thresholded_losses_equal_brute_force(construction: str, margin: type[MarginLoss], seed: int) -> None:
     indptr, levels, scores, theta = random_users(np.random.default_rng(seed))
     losses, d_scores, d_theta = run(CONSTRUCTIONS[construction](margin()), indptr, levels, scores, theta)
@@ -65,8 +66,8 @@ def test_thresholded_losses_equal_brute_force(construction: str, margin: type[Ma
         np.testing.assert_allclose(d_theta[i], by_theta, atol=accuracy)
 
 
-@pytest.mark.parametrize("margin", [Logistic, SmoothHinge])
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@together("margin", [Logistic, SmoothHinge])
+@together("seed", [0, 1, 2])
 def test_proximal_loss_equals_brute_force(margin: type[MarginLoss], seed: int) -> None:
     """The derivative includes that of θ*, and unused levels have no term (corrections.md, C15, C16, C17)."""
     indptr, levels, scores, _ = random_users(np.random.default_rng(seed))
@@ -108,7 +109,7 @@ def test_proximal_loss_of_a_user_with_one_level_is_squares_only() -> None:
     np.testing.assert_allclose(d_scores, [-4.0, -2.0, 6.0])
 
 
-@pytest.mark.parametrize("name", ["all", "immediate", "proximal"])
+@together("name", ["all", "immediate", "proximal"])
 def test_a_range_of_rows_gives_the_same_bits_and_leaves_the_rest_alone(name: str) -> None:
     indptr, levels, scores, theta = random_users(np.random.default_rng(3))
     loss = Proximal(n_levels=N_LEVELS) if name == "proximal" else CONSTRUCTIONS[name]()
@@ -125,7 +126,7 @@ def test_a_range_of_rows_gives_the_same_bits_and_leaves_the_rest_alone(name: str
     assert np.all(np.delete(part[2], slice(2, 6), axis=0) == 77)
 
 
-@pytest.mark.parametrize("construction", CONSTRUCTIONS)
+@together("construction", CONSTRUCTIONS)
 def test_single_precision_agrees(construction: str) -> None:
     indptr, levels, scores, theta = random_users(np.random.default_rng(4))
     loss = CONSTRUCTIONS[construction]()
@@ -135,9 +136,9 @@ def test_single_precision_agrees(construction: str) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("construction", CONSTRUCTIONS)
-@pytest.mark.parametrize("score", [-1e20, 1e20])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@together("construction", CONSTRUCTIONS)
+@together("score", [-1e20, 1e20])
+@together("dtype", [np.float32, np.float64])
 def test_extreme_scores(construction: str, score: float, dtype: type) -> None:
     """At ±1e20 every threshold on the wrong side costs 1e20."""
     theta = np.tile(np.array([-1, 0, 1, 2], dtype), (N_LEVELS, 1))
@@ -175,8 +176,8 @@ def test_one_level_only_has_no_loss() -> None:
         assert np.array_equal(d_scores, [0, 0])
 
 
-@pytest.mark.parametrize("construction", CONSTRUCTIONS)
-@pytest.mark.parametrize("margin", [Hinge, Logistic, SmoothHinge])
+@together("construction", CONSTRUCTIONS)
+@together("margin", [Hinge, Logistic, SmoothHinge])
 def test_declared_convexity_on_chords(construction: str, margin: type[MarginLoss]) -> None:
     """Convex in scores and thresholds together."""
     loss = CONSTRUCTIONS[construction](margin())
@@ -203,8 +204,8 @@ def test_proximal_is_convex_in_the_scores() -> None:
         assert np.all(inner <= t * at_a + (1 - t) * at_b + 1e-9)
 
 
-@pytest.mark.parametrize("construction", CONSTRUCTIONS)
-@pytest.mark.parametrize("level", range(1, N_LEVELS + 1))
+@together("construction", CONSTRUCTIONS)
+@together("level", range(1, N_LEVELS + 1))
 def test_value_of_one_entry(construction: str, level: int) -> None:
     theta = [-0.61, -0.18, 0.51, 1.21]
     expected = threshold_loss(MARGINS[SmoothHinge][0], level, 0.37, np.array(theta), construction)

@@ -35,14 +35,14 @@ CASES: list[tuple[EntryLoss, object]] = [
 IDS = ["squared", "kl", "is", "logistic squared", *(f"beta={b}" for b in BETAS)]
 
 
-@pytest.mark.parametrize(("loss", "formula"), CASES, ids=IDS)
+@together(("loss", "formula"), CASES, ids=IDS)
 def test_value_derivative_and_curvature(loss, formula) -> None:  # type: ignore[no-untyped-def]
     np.testing.assert_allclose(loss.value(Y, X), formula(Y, X), rtol=1e-11, atol=1e-13)
     np.testing.assert_allclose(loss.derivative(Y, X), slope(lambda x: formula(Y, x), X), rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(loss.curvature(Y, X), slope(lambda x: loss.derivative(Y, x), X), rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize(("loss", "formula"), CASES, ids=IDS)
+@together(("loss", "formula"), CASES, ids=IDS)
 def test_single_precision(loss, formula) -> None:  # type: ignore[no-untyped-def]
     y, x = Y.astype(np.float32), X.astype(np.float32)
     value = loss.value(y, x)
@@ -50,7 +50,7 @@ def test_single_precision(loss, formula) -> None:  # type: ignore[no-untyped-def
     np.testing.assert_allclose(value, formula(Y, X), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize(("loss", "formula"), CASES, ids=IDS)
+@together(("loss", "formula"), CASES, ids=IDS)
 def test_plain_numbers_are_taken_in_double_precision(loss, formula) -> None:  # type: ignore[no-untyped-def]
     assert float(loss.value(0.7, 0.3)) == pytest.approx(float(formula(0.7, 0.3)), rel=1e-13)
     assert float(loss.value(2, 3)) == pytest.approx(float(formula(2, 3)), rel=1e-13)
@@ -66,7 +66,7 @@ def test_divergences_are_zero_at_the_target_and_positive_elsewhere(loss, y: floa
     assert float(loss.derivative(y, x)) * (x - y) >= 0
 
 
-@pytest.mark.parametrize(("limit", "loss"), [(0.0, ItakuraSaito()), (1.0, KullbackLeibler())])
+@together(("limit", "loss"), [(0.0, ItakuraSaito()), (1.0, KullbackLeibler())])
 def test_divergences_are_continuous_in_beta(limit: float, loss: EntryLoss) -> None:
     """The limit β → 0 of (2.12) is y/x - ln(y/x) - 1: the printed (2.11) has a factor y too many."""
     for e in (1e-3, 1e-5):
@@ -122,7 +122,7 @@ def test_extreme_values_are_exact() -> None:
     assert float(ItakuraSaito().value(1.0, 1e20)) == pytest.approx(20 * np.log(10) - 1, rel=1e-15)
 
 
-@pytest.mark.parametrize("loss", [Squared(), KullbackLeibler(), ItakuraSaito(), *map(BetaDivergence, BETAS)])
+@together("loss", [Squared(), KullbackLeibler(), ItakuraSaito(), *map(BetaDivergence, BETAS)])
 def test_convexity_is_declared_where_the_curvature_is_never_negative(loss) -> None:  # type: ignore[no-untyped-def]
     y, x = np.meshgrid(np.geomspace(1e-2, 1e2, 40), np.geomspace(1e-2, 1e2, 40))
     curvature = loss.curvature(y, x)
@@ -145,13 +145,13 @@ def test_a_score_mapped_into_an_interval() -> None:
         LogisticSquared(5, 5)
 
 
-@pytest.mark.parametrize("beta", [-0.5, np.nan])
+@together("beta", [-0.5, np.nan])
 def test_bad_orders_are_refused(beta: float) -> None:
     with pytest.raises(ValueError, match="beta="):
         BetaDivergence(beta)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@together("dtype", [np.float32, np.float64])
 def test_evaluate_sums_rows_and_touches_nothing_else(dtype: type) -> None:
     rng = np.random.default_rng(1)
     indptr = np.array([0, 2, 2, 5, 6])

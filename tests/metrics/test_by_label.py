@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.metrics import average_precision_score, log_loss, precision_recall_fscore_support
+from tests.together import together
 
 from cofactor.errors import InvalidInputError
 from cofactor.metrics import LabelTable, LabelTally, by_label, report_by_label
@@ -98,7 +99,7 @@ def test_the_labels_that_cost_most_come_first() -> None:
         table.sort("supprt")
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+@together("frame", [pd.DataFrame, pl.DataFrame])
 def test_names_are_those_of_frames(frame: Any) -> None:
     Y, found, _ = planted()
     table, sets = (frame(dict(zip(NAMES, labels.T, strict=True))) for labels in (Y, found))
@@ -161,7 +162,7 @@ def test_it_becomes_frames_and_text() -> None:
     assert max(map(len, wide.text().splitlines())) < 120
 
 
-@pytest.mark.parametrize(
+@together(
     ("changes", "message"),
     [
         ({"label_names": ["a"]}, "label_names holds 1 name for 6 labels"),

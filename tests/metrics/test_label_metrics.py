@@ -351,7 +351,7 @@ def test_scorers_of_scikit_learn():
     assert sk.make_scorer(hamming_loss, greater_is_better=False)(model, np.zeros((3, 1)), Y) < 0
 
 
-@pytest.mark.parametrize(
+@together(
     ("labels", "message"),
     [
         ([1, 0, 1], r"Y must be a non-empty array of shape \(rows, labels\), found shape \(3,\)"),
@@ -391,7 +391,7 @@ def test_bad_scores_and_shapes():
             propensity_scored_precision_at_k(Y, PREDICTED, np.ones(4), k)
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+@together("frame", [pd.DataFrame, pl.DataFrame])
 def test_frames_with_columns_in_another_order_are_refused(frame):
     true, other = frame(dict(zip("abcd", Y.T, strict=True))), frame(dict(zip("bacd", Y.T, strict=True)))
     for metric in (micro_f1, subset_accuracy, one_error, average_precision):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.metrics import log_loss
+from tests.together import together
 
 from cofactor.evaluation import select_parameters
 from cofactor.evaluation.labels import evaluate_labels
@@ -68,7 +69,7 @@ def test_models_are_compared_by_their_probabilities():
         select_parameters(PLST(1.0), features, Y, {"alpha": [1.0]}, metric="ece", thresholds=("global",))
 
 
-@pytest.mark.parametrize(
+@together(
     ("labels", "chances", "message"),
     [
         (Y, P[:-1], "must agree"),

@@ -26,8 +26,8 @@ def predicted(n, scale, seed):
     return np.asarray(scale, dtype=float)[levels], p
 
 
-@pytest.mark.parametrize("scale", [[-1, 1], STARS, HALVES], ids=len)
-@pytest.mark.parametrize("seed", [0, 1])
+@together("scale", [[-1, 1], STARS, HALVES], ids=len)
+@together("seed", [0, 1])
 def test_log_loss_is_that_of_scikit_learn(scale, seed):
     y, p = predicted(300, scale, seed)
     names = [f"{level:05.1f}" for level in np.asarray(scale) + 100]
@@ -54,8 +54,8 @@ def test_ranked_probability_score_of_sure_predictions_is_the_error_in_levels():
     assert ranked_probability_score(HALVES[truth], np.eye(10)[guess], HALVES) == np.abs(truth - guess).mean()
 
 
-@pytest.mark.parametrize("n_bins", [1, 10, 15])
-@pytest.mark.parametrize("over", ["top", "all"])
+@together("n_bins", [1, 10, 15])
+@together("over", ["top", "all"])
 def test_calibration_error_by_loops(n_bins, over):
     y, p = predicted(200, STARS, 5)
     events = []
@@ -125,7 +125,7 @@ def test_bad_probabilities(metric, y, p, message):
         metric(y, p, [1, 2])
 
 
-@pytest.mark.parametrize(
+@together(
     ("settings", "message"),
     [
         ({"n_bins": 0}, "n_bins=0: expected a whole number"),

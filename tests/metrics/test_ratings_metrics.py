@@ -58,7 +58,7 @@ def test_hand_computed_values():
     assert {name: report[name] for name in expected} == expected
 
 
-@pytest.mark.parametrize(("n_levels", "divisor"), [(2, 0.5), (5, 1.6), (6, 1.944), (10, 3.3)])
+@together(("n_levels", "divisor"), [(2, 0.5), (5, 1.6), (6, 1.944), (10, 3.3)])
 def test_nmae_divides_by_the_error_of_uniform_guessing(n_levels, divisor):
     levels = np.arange(1, n_levels + 1)
     brute = np.mean([abs(a - b) for a in levels for b in levels])
@@ -136,7 +136,7 @@ def test_levels_of_a_scale():
     assert as_scale(copied) is not copied
 
 
-@pytest.mark.parametrize("metric", list(RATING_METRICS.values()))
+@together("metric", list(RATING_METRICS.values()))
 def test_perfect_prediction_is_zero(metric):
     assert metric(HALVES, HALVES, HALVES) == 0
 

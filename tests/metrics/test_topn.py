@@ -11,6 +11,7 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import ndcg_score, roc_auc_score
 from sklearn.metrics.pairwise import cosine_similarity
+from tests.together import together
 
 from cofactor import metrics
 from cofactor.errors import InvalidInputError
@@ -201,7 +202,7 @@ def test_calibration_of_interactions() -> None:
         assert np.isnan(metrics.share_interval(empty)[0][0])
 
 
-@pytest.mark.parametrize(
+@together(
     ("lists", "k", "message"),
     [
         ([[0, 1]], 3, "k=3: lists have 2 places"),

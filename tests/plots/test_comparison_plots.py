@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
+from tests.together import together
 
 from cofactor.errors import InvalidInputError
 from cofactor.evaluation import Scores, nemenyi
@@ -156,7 +157,7 @@ def test_error_by_level_parts_the_mean_absolute_error():
     assert found[:4] @ counts / 200 == pytest.approx(np.abs(true - predicted).mean(), rel=1e-12)
 
 
-@pytest.mark.parametrize(
+@together(
     ("errors", "counts", "message"),
     [
         ({}, None, "errors is empty"),
@@ -184,13 +185,13 @@ def test_learning_curves_are_in_percent_and_in_order():
     assert "100" in [label.get_text() for label in ax.get_xticklabels()]
 
 
-@pytest.mark.parametrize("share", [0, 1.5, 50])
+@together("share", [0, 1.5, 50])
 def test_shares_are_shares(share):
     with pytest.raises(ValueError, match="shares of 'HMF' must be"):
         plot_learning_curves({"HMF": ([0.5, share], [1, 1], None)})
 
 
-@pytest.mark.parametrize(
+@together(
     ("curves", "message"),
     [
         ({}, "curves is empty: give at least one name"),

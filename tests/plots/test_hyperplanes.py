@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from tests.together import together
 
 from cofactor import published
 from cofactor.plots import plot_hyperplanes
@@ -20,7 +21,7 @@ def test_hyperplanes_have_a_line_and_an_arrow_for_each_user() -> None:
         assert np.dot(texts[f"$U_{{{k}}}$"].xy, user) > 0.5
 
 
-@pytest.mark.parametrize(
+@together(
     ("U", "V", "message"),
     [
         ([[1.0, 0.0], [0.0, 0.0]], [[1.0, 1.0]], "U must have no row of zeros, found row 1"),

@@ -7,6 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from scipy import sparse
+from tests.together import together
 
 from cofactor.correlation import jaccard
 from cofactor.labels import GroPLE
@@ -64,7 +65,7 @@ def test_renders_with_labels(name, tmp_path):
     check_drawn_and_whole(ax)
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@together("name", PICTURES)
 def test_draws_into_given_axes(name):
     figure = Figure()
     left, right = figure.subplots(1, 2)
@@ -123,7 +124,7 @@ def test_one_label_and_labels_that_never_meet():
     plot_cooccurrence(np.eye(3), [0, 0, 1]).figure.canvas.draw()
 
 
-@pytest.mark.parametrize(
+@together(
     ("options", "message"),
     [
         ({"groups": [0, 1]}, r"groups must hold one value for each of the 5 labels, found shape \(2,\)"),
@@ -174,7 +175,7 @@ def test_factors_are_sorted_by_the_group_that_uses_them_most():
     plot_group_sparsity(np.zeros((2, 3)), [0, 0, 1]).figure.canvas.draw()
 
 
-@pytest.mark.parametrize(
+@together(
     ("matrix", "groups", "error", "message"),
     [
         ([1, 2], [0, 1], ValueError, "V must be a non-empty matrix"),
@@ -242,7 +243,7 @@ def test_a_root_alone_and_a_wide_tree(tmp_path):
     save_figure(ax, tmp_path / "wide.svg")
 
 
-@pytest.mark.parametrize(
+@together(
     ("nodes", "message"),
     [
         ([], "found 0 nodes and 0 roots"),
@@ -274,7 +275,7 @@ def test_predictions_as_html_are_escaped():
     assert text.endswith("</table>")
 
 
-@pytest.mark.parametrize(
+@together(
     ("options", "message"),
     [
         ({"names": ["a"]}, "names must have 5 entries, found 1"),

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from matplotlib.text import Text
+from tests.together import together
 
 from cofactor import plots
 from cofactor.evaluation import Scores, nemenyi
@@ -101,7 +102,7 @@ def test_every_plot_function_is_here():
     assert {f"plot_{name}" for name in PICTURES.keys() | WORDLESS} == {n for n in plots.__all__ if n.startswith("plot")}
 
 
-@pytest.mark.parametrize(("picture", "name"), [*((p, BOTH) for p in PICTURES), *(("confusion", n) for n in NAMES)])
+@together(("picture", "name"), [*((p, BOTH) for p in PICTURES), *(("confusion", n) for n in NAMES)])
 def test_names_are_drawn_as_they_are(picture, name):
     number, function = PICTURES[picture]
     ax = function(name)
@@ -130,8 +131,8 @@ def test_formulas_of_others_are_left_alone():
 # --- room ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["n" * 60, "W" * 120], ids=["narrow", "wide"])
-@pytest.mark.parametrize("picture", ["critical_difference", "splits", "tradeoff", "parameter_lines", "scaling"])
+@together("name", ["n" * 60, "W" * 120], ids=["narrow", "wide"])
+@together("picture", ["critical_difference", "splits", "tradeoff", "parameter_lines", "scaling"])
 def test_long_names_leave_room_for_the_data(picture, name):
     ax = {
         "critical_difference": lambda n: plots.plot_critical_difference(levelled(n)),
@@ -169,7 +170,7 @@ EXPLAINED = (
 )
 
 
-@pytest.mark.parametrize("picture", EXPLAINED)
+@together("picture", EXPLAINED)
 def test_legends_lie_beside_the_data(picture):
     ax = PICTURES[picture][1]("HMF")
     ax.figure.get_layout_engine().execute(ax.figure)
@@ -179,7 +180,7 @@ def test_legends_lie_beside_the_data(picture):
     assert box.y0 >= figure.y0
 
 
-@pytest.mark.parametrize("picture", ["confusion", "learning_curves", "parameter_lines", "tradeoff"])
+@together("picture", ["confusion", "tradeoff"])  # with a bar of colours, and with a legend
 def test_a_picture_drawn_twice_is_the_same(picture):
     """Its layout has settled at the first time; a label would be cut off otherwise."""
     ax = PICTURES[picture][1]("HMF")

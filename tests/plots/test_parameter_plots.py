@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from tests.together import together
 
 from cofactor.plots import plot_parameter_lines, plot_parameter_map, save_figure
 
@@ -31,7 +32,7 @@ def test_renders_with_labels(name, tmp_path):
     check_drawn_and_whole(ax)
 
 
-@pytest.mark.parametrize("name", ["map", "lines"])
+@together("name", ["map", "lines"])
 def test_draws_into_given_axes(name):
     left, right = Figure().subplots(1, 2)
     assert draw(name, ax=right) is right
@@ -72,7 +73,7 @@ def test_lines_are_sorted_and_have_their_spread():
     assert draw("lines", logarithmic=True).get_xscale() == "log"
 
 
-@pytest.mark.parametrize(
+@together(
     ("line", "message"),
     [
         (([1, 2], [0.1], None), "equally long"),

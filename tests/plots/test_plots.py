@@ -83,7 +83,7 @@ def test_renders_with_labels(name, tmp_path):
     check_drawn_and_whole(ax)
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@together("name", PICTURES)
 def test_draws_into_given_axes(name):
     figure = Figure()
     left, right = figure.subplots(1, 2)
@@ -240,7 +240,7 @@ def test_validation_without_spread(tmp_path):
     save_figure(ax, tmp_path / "one.png")
 
 
-@pytest.mark.parametrize(
+@together(
     ("arguments", "message"),
     [
         (([0, 1], [1, 1], [0, 0], 1), "alphas must be positive and finite, found 0.0 at position 0"),
@@ -286,7 +286,7 @@ def test_scaling_with_another_slope_and_many_sizes():
     assert {"1k", "10k", "100k", "1M"} <= shown
 
 
-@pytest.mark.parametrize(
+@together(
     ("arguments", "message"),
     [
         (([100, 200], [1, 0]), "seconds must be positive and finite, found 0.0 at position 1"),
@@ -355,7 +355,7 @@ def test_many_levels_have_less_text(tmp_path):
     save_figure(forty, tmp_path / "forty.png")
 
 
-@pytest.mark.parametrize(
+@together(
     ("counts", "scale", "error", "message"),
     [
         (np.ones((2, 3)), [1, 2], ValueError, r"for each of the 2 levels of scale, found shape \(2, 3\)"),
@@ -393,7 +393,7 @@ def test_embedding():
     assert names == ["$\\theta_{1}$", "$\\theta_{2}$", "", "$u$"]
 
 
-@pytest.mark.parametrize("u", [[1.0, 0.0], [0.0, -2.0], [0.7, 0.1], [-0.3, 0.4], [1e-9, -1e-9], [300.0, 1.0]])
+@together("u", [[1.0, 0.0], [0.0, -2.0], [0.7, 0.1], [-0.3, 0.4], [1e-9, -1e-9], [300.0, 1.0]])
 def test_threshold_lines_solve_their_equation(u):
     u = np.array(u)
     thresholds = np.array([-0.5, 0.0, 0.5]) * np.linalg.norm(u)
@@ -432,7 +432,7 @@ def test_one_item(tmp_path):
     save_figure(plot_embedding([[0.0, 0.0]], [1, 1], [0], [0]), tmp_path / "one.png")
 
 
-@pytest.mark.parametrize(
+@together(
     ("arguments", "error", "message"),
     [
         ((np.ones((4, 3)), [1, 1], [0], [1] * 4), ValueError, r"V must have shape \(n_items, 2\).*\(4, 3\)"),
@@ -458,7 +458,7 @@ def test_level_beyond_the_scale():
         plot_embedding(V, [1, 1], [0], [1, 2, 3, 1, 1], scale=[1, 2])
 
 
-@pytest.mark.parametrize("name", ["convergence", "tradeoff", "confusion", "reliability", "trace"])
+@together("name", ["convergence", "tradeoff", "confusion", "reliability", "trace"])
 def test_titles(name):
     plot, arguments = PICTURES[name]
     assert plot(*arguments, title="MMMF").get_title("left").startswith("MMMF")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
+from tests.together import together
 
 from cofactor.problems.singular import leading_by_passes
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n_missing", [0, 16, 300])
+@together("dtype", [np.float32, np.float64])
+@together("n_missing", [0, 16, 300])
 def test_masks_that_are_nearly_full(n_missing: int, dtype: type) -> None:
     random = np.random.default_rng(0)
     B = np.ones((40, 30))

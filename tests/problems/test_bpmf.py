@@ -100,7 +100,7 @@ def by_sweeps(rng: np.random.Generator, n: int) -> np.ndarray:
 def test_sweeps_leave_the_joint_distribution_as_it_is():
     """Means and squares of all statistics agree; errors of the chain by batches."""
     rng = np.random.default_rng(3)
-    n, n_batches = 5000, 25
+    n, n_batches = 3000, 20
     independent, chain = from_the_prior(rng, 40_000), by_sweeps(rng, n)
     for power in (1, 2):
         a, b = independent**power, chain**power

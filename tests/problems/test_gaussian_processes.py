@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.together import together
 
 from cofactor.problems.gaussian_processes import HeldOutProcesses, LatentProcesses
 
@@ -33,8 +34,8 @@ def objective(x: np.ndarray, one: LatentProcesses, groups: list[np.ndarray]) -> 
     return float(total)
 
 
-@pytest.mark.parametrize("kernel", PRESENT)
-@pytest.mark.parametrize("most", [1000, 5])
+@together("kernel", PRESENT)
+@together("most", [1000, 5])
 def test_gradient_by_differences(kernel, most):
     one = problem(kernel, most_ratings=most)
     x = RNG.normal(0, 0.5, one.size)
@@ -64,7 +65,7 @@ def test_what_is_not_free_stays():
     assert np.flatnonzero(moved[-5:] != x[-5:]).tolist() == [0, 3]
 
 
-@pytest.mark.parametrize("momentum", [0.0, 0.9])
+@together("momentum", [0.0, 0.9])
 def test_a_pass_of_short_steps_goes_along_the_gradient(momentum):
     """In any order of the users; logarithms of the kernel's parameters take steps a hundred times shorter."""
     one = problem(momentum=momentum)
@@ -77,7 +78,7 @@ def test_a_pass_of_short_steps_goes_along_the_gradient(momentum):
     np.testing.assert_allclose(1e8 * scale * (x - moved), gradient, atol=1e-4)
 
 
-@pytest.mark.parametrize("alpha", [1e3, 1e12])
+@together("alpha", [1e3, 1e12])
 def test_strong_penalties_do_not_overshoot(alpha):
     one = problem(alpha=alpha)
     x = RNG.normal(0, 0.5, one.size)

@@ -3,6 +3,7 @@
 import cvxpy as cp
 import numpy as np
 import pytest
+from tests.together import together
 
 from cofactor.penalties import L21, GroupL21
 from cofactor.problems.regression import GroupEmbeddingProblem
@@ -93,8 +94,8 @@ def test_the_scales_of_factors_are_the_best() -> None:
             assert formula(Y, U * s, V / s[:, None]) > best
 
 
-@pytest.mark.parametrize("inner_steps", [1, 2, 10])
-@pytest.mark.parametrize("n_factors", [1, 3, 30])
+@together("inner_steps", [1, 2, 10])
+@together("n_factors", [1, 3, 30])
 def test_no_update_raises_the_objective(inner_steps: int, n_factors: int) -> None:
     problem, _, x = setting(inner_steps, n_factors)
     objectives = [total(problem, x)]

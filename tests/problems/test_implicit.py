@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.together import together
 
 from cofactor.problems.implicit import ImplicitProblem
 from cofactor.ratings.ranking.counts import as_interactions
@@ -23,7 +24,7 @@ def objective(U: np.ndarray, V: np.ndarray, weights: np.ndarray, alpha: float, u
     return float(fit + alpha * (rows @ (U**2).sum(axis=1) + columns @ (V**2).sum(axis=1)))
 
 
-@pytest.mark.parametrize("d", [1, 5, 16, 19])
+@together("d", [1, 5, 16, 19])
 def test_value_and_gradient_are_those_of_all_cells(d: int) -> None:
     problem = ImplicitProblem(INTERACTIONS, WEIGHTS, d, 0.1, 0.3, "cg")
     x = rng.normal(0, 0.5, problem.size).astype(np.float32)
@@ -42,7 +43,7 @@ def test_value_and_gradient_are_those_of_all_cells(d: int) -> None:
         assert gradient[k] == pytest.approx(slope, rel=1e-3, abs=1e-2)
 
 
-@pytest.mark.parametrize("solver", ["exact", "normal", "cg"])
+@together("solver", ["exact", "normal", "cg"])
 def test_a_step_over_rows_or_columns_tells_j(solver: str) -> None:
     problem = ImplicitProblem(INTERACTIONS, WEIGHTS, 19, 0.05, 0.2, solver)
     x = rng.normal(0, 0.3, problem.size).astype(np.float32)
@@ -73,8 +74,8 @@ def test_no_weights_are_weights_of_one() -> None:
     assert points[0].tobytes() == points[1].tobytes()
 
 
-@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["alike", "weighed"])
-@pytest.mark.parametrize("d", [5, 16, 40])  # rows with half as many entries are solved in the number of these
+@together("weights", [None, WEIGHTS], ids=["alike", "weighed"])
+@together("d", [5, 16, 40])  # rows with half as many entries are solved in the number of these
 def test_rows_with_few_entries_are_those_of_the_normal_equations(d: int, weights: np.ndarray | None) -> None:
     found, told = [], []
     for solver in ("exact", "normal"):

@@ -5,6 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 from scipy import sparse
+from tests.together import together
 
 from cofactor.problems import Layout
 from cofactor.problems.joint import JointLeastSquaresProblem
@@ -34,7 +35,7 @@ def problem_and_point(sparse_X: bool = False) -> tuple[JointLeastSquaresProblem,
     return problem, np.random.default_rng(1).normal(size=problem.size)
 
 
-@pytest.mark.parametrize("sparse_X", [False, True])
+@together("sparse_X", [False, True])
 def test_objective_and_gradient(sparse_X: bool) -> None:
     X, Y = data()
     problem, x = problem_and_point(sparse_X)
@@ -100,7 +101,7 @@ def test_equal_weights_have_a_closed_form() -> None:
     assert result.objective == pytest.approx(expected, rel=1e-8)
 
 
-@pytest.mark.parametrize("s", [S, 13, 20])
+@together("s", [S, 13, 20])
 def test_spectral_start_beats_a_random_one(s: int) -> None:
     X, Y = data()
     problem = JointLeastSquaresProblem(X, Y, s, A, 0.01)
@@ -110,7 +111,7 @@ def test_spectral_start_beats_a_random_one(s: int) -> None:
     assert problem.value_gradient(start, g) < problem.value_gradient(rng.normal(size=problem.size), g)
 
 
-@pytest.mark.parametrize("sparse_X", [False, True])
+@together("sparse_X", [False, True])
 def test_a_pass_is_the_same_for_dense_and_sparse_rows_and_may_be_cut(sparse_X: bool) -> None:
     X, Y = data()
     whole, x = problem_and_point()

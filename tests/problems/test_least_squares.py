@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.together import together
 
 from cofactor.kernels.threads import thread_limit
 from cofactor.problems import LeastSquaresProblem
@@ -23,7 +24,7 @@ def setting(
     return problem, p, y, rng.normal(size=problem.size).astype(dtype)
 
 
-@pytest.mark.parametrize("biases", [False, True])
+@together("biases", [False, True])
 def test_objective(biases: bool) -> None:
     problem, p, y, x = setting(biases, "exact")
     a = problem.arrays(x)
@@ -33,8 +34,8 @@ def test_objective(biases: bool) -> None:
     assert problem.value_gradient(x, np.empty_like(x)) == pytest.approx(expected, rel=1e-13)
 
 
-@pytest.mark.parametrize("biases", [False, True])
-@pytest.mark.parametrize("rows", [True, False])
+@together("biases", [False, True])
+@together("rows", [True, False])
 def test_exact_updates_end_where_their_gradient_is_zero(biases: bool, rows: bool) -> None:
     problem, _, _, x = setting(biases, "exact")
     start, g = x.copy(), np.empty_like(x)
@@ -51,8 +52,8 @@ def test_exact_updates_end_where_their_gradient_is_zero(biases: bool, rows: bool
             assert np.array_equal(before[name], after[name])
 
 
-@pytest.mark.parametrize("biases", [False, True])
-@pytest.mark.parametrize("row_solver", ["exact", "cg"])
+@together("biases", [False, True])
+@together("row_solver", ["exact", "cg"])
 def test_no_update_raises_the_objective(biases: bool, row_solver: str) -> None:
     problem, _, _, x = setting(biases, row_solver)
     g = np.empty_like(x)
@@ -65,8 +66,8 @@ def test_no_update_raises_the_objective(biases: bool, row_solver: str) -> None:
     assert objectives[-1] < 0.5 * objectives[0]
 
 
-@pytest.mark.parametrize("row_solver", ["exact", "cg"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@together("row_solver", ["exact", "cg"])
+@together("dtype", [np.float32, np.float64])
 def test_bits_do_not_depend_on_threads(row_solver: str, dtype: type) -> None:
     rng = np.random.default_rng(1)
     p = random_pattern(rng, 300, 250, 0.8)

@@ -65,9 +65,9 @@ def test_objective_and_gradient(loss: Any, fit_intercept: bool, fixed: tuple[str
     np.testing.assert_allclose(g, expected, atol=1e-8 if isinstance(loss, Logistic | Squared) else 2e-3)
 
 
-@pytest.mark.parametrize("per_block", [1, 1 << 20])
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
-@pytest.mark.parametrize("loss", LOSSES, ids=NAMES)
+@together("per_block", [1, 1 << 20])
+@together("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@together("loss", LOSSES, ids=NAMES)
 def test_a_weight_is_a_number_of_rows(loss: Any, form: Any, per_block: int) -> None:
     X, Y = data()
     counts = np.random.default_rng(4).integers(0, 4, N)
@@ -84,7 +84,7 @@ def test_a_weight_is_a_number_of_rows(loss: Any, form: Any, per_block: int) -> N
         LowRankProblem(X, Y, loss, RANK, PENALTIES, weights=counts[1:])
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=NAMES)
+@together("loss", LOSSES, ids=NAMES)
 def test_hand_formula_of_the_gradient(loss: Any) -> None:
     """dJ/dU = Xᵀ G Vᵀ + λ U, dJ/dV = (X U)ᵀ G + λ V, exactly."""
     X, Y = data()
@@ -133,7 +133,7 @@ def test_stored_zeros_and_old_matrices() -> None:
     np.testing.assert_allclose(values[0], values[1], rtol=1e-12)
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=NAMES)
+@together("loss", LOSSES, ids=NAMES)
 def test_float32_is_near_float64(loss: Any) -> None:
     X, Y = data()
     values, slopes = [], []
@@ -174,7 +174,7 @@ def test_no_score_matrix_stands_in_memory() -> None:
         assert peak < n * n_labels, "an N × L array of single bytes would be larger"
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=NAMES)
+@together("loss", LOSSES, ids=NAMES)
 def test_lbfgs_finds_a_stationary_point(loss: Any) -> None:
     X, Y = data()
     problem = LowRankProblem(X, Y, loss, RANK, PENALTIES, fit_intercept=True, dtype=float)

@@ -5,6 +5,7 @@ import pytest
 from scipy.special import gammaln, multigammaln
 from scipy.stats import wishart
 from sklearn.svm import LinearSVC
+from tests.together import together
 
 from cofactor.kernels import maxmargin
 from cofactor.problems.max_entropy import (
@@ -72,16 +73,16 @@ def numpy_objective(p, x):
     return total + p.alpha * kl + 0.5 * (p.alpha_bias or 0) * (c**2).sum()
 
 
-@pytest.mark.parametrize("alpha_bias", [None, 0.4])
+@together("alpha_bias", [None, 0.4])
 def test_the_objective_is_the_one_of_the_formula(alpha_bias):
     p, x = problem(alpha_bias=alpha_bias)
     assert objective(p, x) == pytest.approx(numpy_objective(p, x), rel=1e-12)
 
 
-@pytest.mark.parametrize("learn_items", [False, True])
-@pytest.mark.parametrize("alpha_bias", [None, 0.4])
-@pytest.mark.parametrize("alpha", [0.02, 0.7, 30.0])
-@pytest.mark.parametrize("passes", [0, 4, 40])
+@together("learn_items", [False, True])
+@together("alpha_bias", [None, 0.4])
+@together("alpha", [0.02, 0.7, 30.0])
+@together("passes", [0, 4, 40])
 def test_no_block_ever_raises_the_objective(learn_items, alpha_bias, alpha, passes):
     """Also from a random point, with few passes, and with blocks in any order."""
     p, x = problem(alpha, alpha_bias, learn_items)
@@ -109,7 +110,7 @@ def test_gaps_bound_what_is_left():
         assert p.alpha * gaps.sum() < 1e-4 * before
 
 
-@pytest.mark.parametrize("alpha_bias", [None, 0.4])
+@together("alpha_bias", [None, 0.4])
 def test_items_are_the_minimum_of_a_convex_solver(alpha_bias):
     p, x = problem(alpha_bias=alpha_bias, n=12, m=6, tol=1e-10)
     p.update_items(x, 20_000)
@@ -140,7 +141,7 @@ def test_with_two_levels_an_item_is_a_linear_svm():
     np.testing.assert_allclose(w, svm.coef_, atol=1e-4)
 
 
-@pytest.mark.parametrize("alpha", [0.1, 2.0])
+@together("alpha", [0.1, 2.0])
 def test_users_are_the_minimum_of_a_convex_solver(alpha):
     p, x = problem(alpha, n=5, m=18, tol=1e-10)
     p.update_users(x, 50_000)

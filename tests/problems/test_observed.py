@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.together import together
 
 from cofactor.kernels.threads import thread_limit
 from cofactor.losses import (
@@ -134,7 +135,7 @@ CASES = [
 IDS = [f"{loss_name(loss)} {'+'.join(free)}{' folded' if fixed else ''}" for loss, free, fixed in CASES]
 
 
-@pytest.mark.parametrize(("loss", "free", "fixed"), CASES, ids=IDS)
+@together(("loss", "free", "fixed"), CASES, ids=IDS)
 def test_objective_and_gradient(loss: EntryLoss, free: tuple[str, ...], fixed: tuple[str, ...]) -> None:
     p, arrays = entries(), values(loss)
     y = targets(loss, p)
@@ -161,7 +162,7 @@ def test_objective_and_gradient(loss: EntryLoss, free: tuple[str, ...], fixed: t
             np.testing.assert_allclose(array, used[name], rtol=1e-15)
 
 
-@pytest.mark.parametrize(
+@together(
     "loss",
     [SmoothHinge(), AllThreshold(), ImmediateThreshold(), Proximal(n_levels=R), Squared()],
     ids=loss_name,
@@ -329,7 +330,7 @@ def test_fixed_own_thresholds_without_common_ones() -> None:
     assert problem.value_gradient(x, np.empty_like(x)) == pytest.approx(brute(loss, p, y, used, ()), rel=1e-12)
 
 
-@pytest.mark.parametrize("name", ["U", "V", "b", "c", "common", "own"])
+@together("name", ["U", "V", "b", "c", "common", "own"])
 def test_arrays_that_do_not_fit_are_refused(name: str) -> None:
     """The kernels do not check their indices, so with a wrong shape they would read beyond the arrays."""
     p, loss = entries(), AllThreshold()
@@ -372,7 +373,7 @@ def test_rotation_keeps_the_objective_and_finds_the_axes() -> None:
     assert np.abs(np.triu(gram, 1)).max() < 0.2 * np.abs(np.triu(old, 1)).max()
 
 
-@pytest.mark.parametrize("penalty", [L1(0.1), L21(0.1), NonNegative(), CentredL2(0.1)])
+@together("penalty", [L1(0.1), L21(0.1), NonNegative(), CentredL2(0.1)])
 def test_no_rotation_where_a_penalty_depends_on_the_axes(penalty: Penalty) -> None:
     problem, x = small_factorization(V=penalty)
     before = x.copy()

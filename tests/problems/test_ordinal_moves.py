@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
+from tests.together import together
 
 from cofactor.problems.ordinal_probit import GapPrior, OrdinalMoves, OrdinalUsers
 from cofactor.problems.priors import BiasedPrior
@@ -82,7 +83,7 @@ def below(state: State, prefix: str = "") -> np.ndarray:
     return state[prefix + "thresholds"][:, None] - x[:, :, None]
 
 
-@pytest.mark.parametrize("name", ["offsets", "user shift", "item shift", "scales"])
+@together("name", ["offsets", "user shift", "item shift", "scales"])
 def test_levels_are_as_likely_as_before(name):
     moves, state = moves_and_state(3)
     before = copied(state)
@@ -109,8 +110,8 @@ def shifted(state: State, side: str, delta: np.ndarray, t: float) -> State:
     return new
 
 
-@pytest.mark.parametrize("side", ["user", "item"])
-@pytest.mark.parametrize("linked", [True, False])
+@together("side", ["user", "item"])
+@together("linked", [True, False])
 def test_shifts_are_normal_draws(side, linked):
     """The density along a shift, whose Jacobian is one, is normal: its mean and precision come from differences."""
     d, key = 2, Key(3, 0, 0, 0)
@@ -140,7 +141,7 @@ def on_grid(values: np.ndarray, log_density: np.ndarray):
     return lambda x: np.interp(x, values, cumulated / cumulated[-1])
 
 
-@pytest.mark.parametrize("linked", [True, False])
+@together("linked", [True, False])
 def test_scales_follow_their_density(linked):
     """The Jacobian is that of all numbers which are multiplied, of a symmetric matrix those on one side."""
     moves, state = moves_and_state(2, linked)

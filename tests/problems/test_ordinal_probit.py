@@ -269,7 +269,7 @@ def joint_test(n_sweeps: int, B: int, wrong: str = "") -> np.ndarray:
 
 
 def test_joint_distribution_stays_the_prior():
-    assert np.abs(joint_test(120, 350)).max() < 4
+    assert np.abs(joint_test(60, 350)).max() < 4
 
 
 @pytest.mark.parametrize("wrong", ["stale z", "degrees"])

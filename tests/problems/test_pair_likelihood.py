@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 from scipy.optimize import approx_fprime
 from scipy.special import logsumexp, softmax
+from tests.together import together
 
 from cofactor.penalties import L2
 from cofactor.problems.random_fields import (
@@ -57,7 +58,7 @@ PROBLEMS = {
 }
 
 
-@pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
+@together("problem", PROBLEMS.values(), ids=PROBLEMS)
 def test_the_gradient_is_that_of_differences(problem):
     x = rng.normal(size=problem.size)
     _, gradient = evaluated(problem, x)
@@ -73,8 +74,8 @@ def indicators(form: str, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.array([(1 - t) * (1 - u), t * (1 - u), (1 - t) * u, t * u])
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("with_features", [False, True])
+@together("form", FORMS)
+@together("with_features", [False, True])
 def test_the_likelihood_of_sets_is_that_of_indicators(form, with_features):
     problem = of_sets(form, with_features)
     x = rng.normal(size=problem.size)
@@ -117,7 +118,7 @@ def test_scores_of_a_thousand_do_not_overflow():
     np.testing.assert_allclose(both, [1, 0, 0, 0.5])
 
 
-@pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
+@together("problem", PROBLEMS.values(), ids=PROBLEMS)
 def test_two_starts_meet(problem):
     ends = [lbfgs(problem, start, max_iter=2000, tol=1e-14).objective for start in rng.normal(size=(2, problem.size))]
     assert ends[0] == pytest.approx(ends[1], rel=1e-8)
@@ -132,7 +133,7 @@ def test_both_forms_have_one_minimum():
     assert least(FOUR_STATES, 0.5) == pytest.approx(least(TWO_STATES, 0.5), rel=1e-8)
 
 
-@pytest.mark.parametrize("make", [partial(of_sets, TWO_STATES, True), of_tree])
+@together("make", [partial(of_sets, TWO_STATES, True), of_tree])
 def test_sparse_features_are_dense_ones(make):
     dense, from_sparse = make(), make(X=sparse.csr_array(X))
     x = rng.normal(size=dense.size)

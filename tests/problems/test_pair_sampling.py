@@ -3,11 +3,11 @@
 import itertools
 
 import numpy as np
-import pytest
 from scipy import sparse
 from scipy.optimize import approx_fprime
 from scipy.special import logsumexp, softmax
 from scipy.stats import chi2
+from tests.together import together
 
 from cofactor.penalties import L2
 from cofactor.problems.random_fields import (
@@ -36,8 +36,8 @@ def of_form(form: str, with_features: bool, scale: float = 1.0) -> tuple[PairFor
     return pairs, [W, b, V], (X @ W + b) @ table.T + with_context(X, pair_scores(V, table, pairs))
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("with_features", [False, True])
+@together("form", FORMS)
+@together("with_features", [False, True])
 def test_log_odds_are_differences_of_scores(form, with_features):
     pairs, weights, scores = of_form(form, with_features)
     interactions = LabelInteractions.of(X, pairs, *weights)
@@ -52,7 +52,7 @@ def test_log_odds_are_differences_of_scores(form, with_features):
     np.testing.assert_allclose(chains.scores(), again.scores(), atol=1e-10)
 
 
-@pytest.mark.parametrize("with_features", [False, True])
+@together("with_features", [False, True])
 def test_chains_come_to_rest_at_the_probabilities_of_sets(with_features):
     pairs, weights, scores = of_form(TWO_STATES, with_features, scale=0.5)
     C = 2000
@@ -70,9 +70,9 @@ def test_the_likeliest_set_is_that_of_enumeration_where_chains_begin_everywhere(
     np.testing.assert_array_equal(chains.likeliest(), SETS[scores.argmax(axis=1)])
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("with_features", [False, True])
-@pytest.mark.parametrize("taken", [np.asarray, sparse.csr_array])
+@together("form", FORMS)
+@together("with_features", [False, True])
+@together("taken", [np.asarray, sparse.csr_array])
 def test_the_gradient_is_that_of_differences_where_all_sets_are_drawn_evenly(form, with_features, taken):
     truth, pairs = SETS[rng.integers(0, len(SETS), N)], PairForm.of_all(form, L)
     problem = SampledLikelihoodProblem(taken(X), truth, pairs, {"V": L2(0.3)}, with_features=with_features)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse, special, stats
+from tests.together import together
 
 from cofactor.kernels.threads import thread_limit
 from cofactor.problems.priors import (
@@ -54,7 +55,7 @@ def test_normal_columns_follow_the_normal_gamma_posterior():
         assert stats.kstest((m - centre) * np.sqrt(total * t), stats.norm.cdf).pvalue > 1e-3
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (50, 1), (5000, 1), (1, 3), (7, 2), (1000, 11), (300, 70)])
+@together("shape", [(1, 1), (50, 1), (5000, 1), (1, 3), (7, 2), (1000, 11), (300, 70)])
 def test_moments_are_those_of_numpy_to_the_bit(shape):
     rows = np.random.default_rng(0).normal(3, 2, shape)
     mean, variance = moments(rows)
@@ -140,7 +141,7 @@ def test_sparse_regression_is_the_same_on_any_number_of_threads():
     np.testing.assert_array_equal(found[0], found[2])
 
 
-@pytest.mark.parametrize("as_sparse", [True, False])
+@together("as_sparse", [True, False])
 def test_factors_and_bias_are_drawn_as_by_priors_of_their_own(as_sparse):
     """One generator serves both, first the factors; the rest of the precision is zero."""
     features = table()[1]
@@ -166,7 +167,7 @@ def test_factors_and_bias_are_drawn_as_by_priors_of_their_own(as_sparse):
     np.testing.assert_allclose(prior.shifts(state, N), prior.means(state, N) @ prior.precision(state))
 
 
-@pytest.mark.parametrize("given", [None, "sparse", "dense"])
+@together("given", [None, "sparse", "dense"])
 def test_means_of_many_samples_are_those_of_each(given):
     features = None if given is None else table()[1] if given == "dense" else sparse.csr_array(table()[1])
     prior, random = BiasedPrior("item", 5, features), np.random.default_rng(0)
@@ -186,7 +187,7 @@ def test_means_are_those_of_the_regression():
     np.testing.assert_array_equal(LinkedPrior("user", P).means(state, 3), np.tile(state["user_mean"], (3, 1)))
 
 
-@pytest.mark.parametrize("shape", [(40, 5), (4, 7), (1, 3), (6, 6)])
+@together("shape", [(40, 5), (4, 7), (1, 3), (6, 6)])
 def test_turning_is_a_rotation_onto_orthogonal_columns(shape):
     """Products of rows stay as they are, hence the covariance F Fᵀ/ω of the rows' means under the prior of W."""
     features = np.random.default_rng(1).normal(size=shape)

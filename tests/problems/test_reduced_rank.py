@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.together import together
 
 from cofactor.problems import Layout
 from cofactor.problems.lowrank import ReducedRankProblem
@@ -30,7 +31,7 @@ def test_objective_is_that_of_the_features_and_its_gradient_is_right() -> None:
     np.testing.assert_allclose(g, gradient(lambda z: problem.value_gradient(z, np.empty_like(z)), x), atol=1e-7)
 
 
-@pytest.mark.parametrize("rows", [True, False])
+@together("rows", [True, False])
 def test_updates_are_exact(rows: bool) -> None:
     problem, *_ = setting()
     x = np.random.default_rng(1).normal(size=problem.size)
@@ -43,7 +44,7 @@ def test_updates_are_exact(rows: bool) -> None:
     assert np.array_equal(problem.layout.views(x)[other], problem.layout.views(start)[other])
 
 
-@pytest.mark.parametrize("d", [1, 3, 9])
+@together("d", [1, 3, 9])
 def test_no_update_raises_the_objective_and_lbfgs_finds_the_same(d: int) -> None:
     problem, *_ = setting(d)
     x, g = problem.start(), np.empty(problem.size)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
+from tests.together import together
 
 from cofactor.correlation import normalized, positive_part
 from cofactor.penalties import L1, L21
@@ -31,7 +32,7 @@ def problem_for(A, B, R=None, penalty=None, alpha=0.0) -> RegressionProblem:  # 
     return RegressionProblem(A.T @ A, A.T @ B, float(np.sum(B * B)), penalty, alpha=alpha, coupling=R)
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.7])
+@together("alpha", [0.0, 0.7])
 def test_value_and_gradient(alpha: float) -> None:
     """The coupling is the double sum Σ_ij R_ij Z_i·Z_j, its gradient 2αZR (corrections.md, C33, C34)."""
     A, B, R = data()
@@ -45,7 +46,7 @@ def test_value_and_gradient(alpha: float) -> None:
     np.testing.assert_allclose(g, numeric, atol=1e-6)
 
 
-@pytest.mark.parametrize("alpha", [0.0, 1.0, 30.0])
+@together("alpha", [0.0, 1.0, 30.0])
 def test_map_step_against_cvxpy(alpha: float) -> None:
     """(6.11) with the positive semidefinite part of R."""
     A, B, R = data()
@@ -76,8 +77,8 @@ def test_label_step_against_cvxpy() -> None:
     assert 0 < rows.sum() < D
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.5, 20.0])
-@pytest.mark.parametrize("psd", [True, False])
+@together("alpha", [0.0, 0.5, 20.0])
+@together("psd", [True, False])
 def test_step_length_follows_from_the_true_constant(alpha: float, psd: bool) -> None:
     """The Hessian is the Kronecker sum of 2AᵀA and 2αR; its norm is the bound if R is PSD (corrections.md, C37)."""
     A, B, R = data()
@@ -117,9 +118,9 @@ def test_objective_with_the_printed_coupling_is_unbounded() -> None:
     assert bounded.value_gradient(x, np.empty_like(x)) >= 0
 
 
-@pytest.mark.parametrize("shape", [(30, 5), (30, 400)])
-@pytest.mark.parametrize("centred", [False, True])
-@pytest.mark.parametrize("kind", ["dense", "sparse", "float32"])
+@together("shape", [(30, 5), (30, 400)])
+@together("centred", [False, True])
+@together("kind", ["dense", "sparse", "float32"])
 def test_gram_of_features(shape: tuple[int, int], centred: bool, kind: str) -> None:
     """A matrix or an operator, whichever is cheaper, with the same products."""
     rng = np.random.default_rng(0)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.together import together
 
 from cofactor.problems.nonnegative import TriFactorizationProblem
 from cofactor.solvers.descent import repeat_updates
@@ -9,7 +10,7 @@ from cofactor.solvers.descent import repeat_updates
 from ..losses.reference import gradient
 
 N, D, L, J = 30, 8, 5, 4
-RULES = pytest.mark.parametrize("invariant", [True, False], ids=["scale-invariant", "printed"])
+RULES = together("invariant", [True, False], ids=["scale-invariant", "printed"])
 
 
 def setting(
@@ -51,8 +52,8 @@ def test_gradient(invariant: bool) -> None:
 
 
 @RULES
-@pytest.mark.parametrize("alpha", [0.0, 0.1, 10.0])
-@pytest.mark.parametrize("seed", [0, 1])
+@together("alpha", [0.0, 0.1, 10.0])
+@together("seed", [0, 1])
 def test_neither_half_of_an_update_raises_the_objective(invariant: bool, alpha: float, seed: int) -> None:
     problem, _, _, x = setting(invariant, alpha, seed)
     objectives = [total(problem, x)]
@@ -93,7 +94,7 @@ def test_scaling_removes_the_printed_penalty_only() -> None:
         np.testing.assert_allclose(np.array(penalties) / penalties[0], expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize(("alpha", "n_steps"), [(1.0, 2_000), (2.0, 5_000)])
+@together(("alpha", "n_steps"), [(1.0, 2_000), (2.0, 5_000)])
 def test_descent_does_not_scale_the_invariant_penalty_away(alpha: float, n_steps: int) -> None:
     """By the printed rule B grows and the penalty goes towards 0 with the number of steps, by the other it does not."""
     share = {}

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from tests.together import together
 
 from cofactor.losses import AllThreshold, ImmediateThreshold, LogisticSquared, Proximal, SmoothHinge, Squared
 from cofactor.problems import ObservedProblem
@@ -61,8 +62,8 @@ def test_value_and_gradient(loss):
     np.testing.assert_allclose(weighted.inverse_curvatures(x), plain.inverse_curvatures(x))
 
 
-@pytest.mark.parametrize("by_count", [False, True])
-@pytest.mark.parametrize("row_solver", ["exact", "cg"])
+@together("by_count", [False, True])
+@together("row_solver", ["exact", "cg"])
 def test_rows_and_columns_of_least_squares(row_solver, by_count):
     y = targets("real")
     settings = (D, 0.7, 0.3, row_solver, np.float64, by_count)

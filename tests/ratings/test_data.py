@@ -88,7 +88,7 @@ def test_every_form_of_pairs_gives_the_same_ratings(X, series):
     np.testing.assert_array_equal(dense_by_columns(ratings), EXPECTED)
 
 
-@pytest.mark.parametrize("dtype", [np.int16, np.uint8, np.int64, np.uint64, np.float32, np.float64, object])
+@together("dtype", [np.int16, np.uint8, np.int64, np.uint64, np.float32, np.float64, object])
 def test_whole_numbers_of_any_type_are_integer_ids(dtype):
     ratings = as_ratings(np.array([[7, 2], [3, 2]], dtype=dtype), [1, 2])
     assert ratings.users.ids.dtype == np.int64
@@ -101,8 +101,8 @@ def test_string_arrays_keep_strings():
     assert type(ratings.users.ids[0]) is str
 
 
-@pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil", "dok"])
-@pytest.mark.parametrize("kind", ["array", "matrix"])
+@together("form", ["csr", "csc", "coo", "lil", "dok"])
+@together("kind", ["array", "matrix"])
 def test_sparse_equals_pairs(form, kind):
     make = getattr(sparse, f"{form}_{kind}")
     ratings = as_ratings(make(EXPECTED), scale=STARS)
@@ -149,7 +149,7 @@ def test_input_is_neither_changed_nor_kept():
     assert ratings.values.tolist() == [2, 1]
 
 
-@pytest.mark.parametrize(("X", "shape"), [([(1, 1), (1, 2)], (1, 2)), ([(1, 1), (2, 1)], (2, 1))])
+@together(("X", "shape"), [([(1, 1), (1, 2)], (1, 2)), ([(1, 1), (2, 1)], (2, 1))])
 def test_one_user_or_one_item(X, shape):
     assert as_ratings(X, [1, 2]).shape == shape
 
@@ -328,7 +328,7 @@ def test_bad_input_is_refused_at_the_door(X, y, message):
         as_ratings(X, y)
 
 
-@pytest.mark.parametrize(
+@together(
     ("scale", "message"),
     [
         ([1, 2, 2], "increasing"),
@@ -409,7 +409,7 @@ def test_idmap_inverts_and_survives_saving(ids):
     assert again.index(ids).tolist() == index.tolist()
 
 
-@pytest.mark.parametrize("step", [1, 10**9])
+@together("step", [1, 10**9])
 def test_unknown_ids_are_minus_one(step):
     known = IdMap(np.array([3, 5, 9]) * step)
     assert known.index(np.array([9, 4, -1, 5, 10**3]) * step).tolist() == [2, -1, -1, 1, -1]
@@ -445,7 +445,7 @@ def test_numbers_and_strings_are_different_ids():
     assert mixed.index(["1", 1, "2"]).tolist() == [3 - 1, 0, -1]
 
 
-@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
+@together("kind", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
 def test_a_sparse_matrix_that_leads_out_of_itself_is_refused(kind):
     """A product with it would read, or write, memory of others."""
     for name in ("indptr", "indices", "row", "col"):
@@ -541,7 +541,7 @@ def test_movielens_100k(data_dir):
 # ---------------------------------------------------------------- the latest of several ratings
 
 
-@pytest.mark.parametrize("kind", ["data set", "pandas", "polars", "times"])
+@together("kind", ["data set", "pandas", "polars", "times"])
 def test_the_last_of_several_ratings_is_the_latest(kind):
     users, items, y = [1, 1, 2, 2, 1], [7, 8, 7, 8, 7], [5.0, 4.0, 1.0, 2.0, 3.0]
     times, X = np.array([30, 10, 10, 5, 20]), np.column_stack([users, items])

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pytest
 from tests.needs import LackingError
+from tests.together import together
 
 import cofactor
 from cofactor.errors import InvalidInputError
@@ -84,7 +85,7 @@ DOORS: dict[str, Callable[[], Any]] = {
     "relation, arrow": lambda: duck().arrow(),
     "connection": lambda: duck_connection().execute("SELECT * FROM rated"),
 }
-doors = pytest.mark.parametrize("door", DOORS)
+doors = together("door", DOORS)
 
 
 @doors
@@ -109,7 +110,7 @@ def test_models_fit_predict_and_grow_by_every_door(door: str) -> None:
     assert np.array_equal(model.update(DOORS[door](), again=True).items_.ids, folded.items_.ids)
 
 
-@pytest.mark.parametrize(
+@together(
     "pairs",
     [lambda: select("user, item"), lambda: TABLE.select(["user", "item"]).to_reader(), lambda: duck("user, item")],
 )
@@ -142,7 +143,7 @@ SIDE_DOORS: dict[str, Callable[[pa.Table], Any]] = {
     "cursor": cursor,
     "relation": relation,
 }
-side_doors = pytest.mark.parametrize("door", SIDE_DOORS.values(), ids=SIDE_DOORS)
+side_doors = together("door", SIDE_DOORS.values(), ids=SIDE_DOORS)
 
 
 @side_doors
@@ -234,7 +235,7 @@ def test_an_ordered_categorical_is_a_scale_in_its_order(kind: str, tmp_path: Any
         model.update(PAIRS, pd.Categorical.from_codes(levels.astype(int) - 1, list("abcde"), ordered=True))
 
 
-@pytest.mark.parametrize("kind", ["pandas", "a categorical", "arrow"])
+@together("kind", ["pandas", "a categorical", "arrow"])
 def test_categories_that_are_increasing_numbers_are_the_scale(kind: str) -> None:
     found = as_ratings(PAIRS, graded(RATINGS, [0.5, 1.0, 2.0, 4.0, 8.0, 9.0])[kind])
     assert found.scale.tolist() == [0.5, 1, 2, 4, 8, 9]
@@ -272,7 +273,7 @@ def test_decimals_are_numbers_and_zones_are_converted() -> None:
         assert found.times.tolist() == [3600, 3600]
 
 
-@pytest.mark.parametrize(
+@together(
     ("columns", "message"),
     [
         ({"user": pa.array([1, None])}, "user ids of X hold 1 value that is NaN"),
@@ -318,7 +319,7 @@ def test_an_empty_relation_is_empty() -> None:
         EASE().fit(pl.LazyFrame(COLUMNS).filter(pl.col("rating") > 99))
 
 
-@pytest.mark.parametrize("words", [["good", "great"], ["great"], ["great", "good", "ok", "bad"]])
+@together("words", [["good", "great"], ["great"], ["great", "good", "ok", "bad"]])
 def test_words_are_those_of_the_model_whatever_categories_come(words: list[str]) -> None:
     """In updates, fold-ins of users and of items, and measures: other days have other words, perhaps not all."""
     scale, rng = ["bad", "ok", "good", "great"], np.random.default_rng(0)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.together import together
 
 import cofactor
 from cofactor.ratings import ALS, HMF, MMMF, PMMMF, URP, BinaryMMMF, Ensemble, OrdinalProbit
@@ -175,7 +176,7 @@ def test_members_drawn_from_a_posterior_are_pooled():
     np.testing.assert_allclose(pooled.predict_proba(EVERY), expected, atol=1e-7)
 
 
-@pytest.mark.parametrize("decision", ["mode", "mean"])
+@together("decision", ["mode", "mean"])
 def test_decisions_of_members_are_made_on_mean_probabilities(decision):
     member = OrdinalProbit(2, n_implicit=3, n_sweeps=12, burn_in=6, decision=decision)
     model = Ensemble(member, 3, random_state=0).fit(X, Y)
@@ -184,7 +185,7 @@ def test_decisions_of_members_are_made_on_mean_probabilities(decision):
     assert np.array_equal(model.predict(EVERY), expected)
 
 
-@pytest.mark.parametrize("model", [Ensemble(), Ensemble(MMMF(3, 1.0), 2), Ensemble(Ensemble(HMF(2, 1.0)), 2)])
+@together("model", [Ensemble(), Ensemble(MMMF(3, 1.0), 2), Ensemble(Ensemble(HMF(2, 1.0)), 2)])
 def test_probabilities_are_not_offered_where_members_have_none(model):
     for m in (model, model.fit(X, Y)) if model.estimator is not None else (model,):
         assert not hasattr(m, "predict_proba")

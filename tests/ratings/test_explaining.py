@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone
+from tests.together import together
 
 import cofactor
 from cofactor.errors import InvalidInputError, InvalidTypeError
@@ -54,7 +55,7 @@ def without(model: Any, user: int, items: list[int], interactions: bool = False)
     return (found[0] - found[1:]).T
 
 
-@pytest.mark.parametrize("name", LINEAR)
+@together("name", LINEAR)
 def test_contributions_of_interactions_sum_to_the_score_and_are_what_it_falls_by(name: str) -> None:
     model, user = fitted_model(name), 103
     items = [0, 7, 70, 203]
@@ -207,7 +208,7 @@ def test_reasons_come_as_rows_and_as_frames(tmp_path: Path) -> None:
     assert np.array_equal(cofactor.load(tmp_path / "model").explain(103, [7, 0]).contributions, why.contributions)
 
 
-@pytest.mark.parametrize(
+@together(
     ("model", "why"),
     [
         (BPR(), "this BPR are no sum .* those of EASE, ImplicitALS, ItemKNN, .* can be explained"),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tests.together import together
 
 from cofactor.errors import InputWarning
 from cofactor.ratings.features import FeatureTable, Standardization
@@ -116,7 +117,7 @@ def test_a_saved_standardization_comes_back():
             Standardization.from_state(state | bad)
 
 
-@pytest.mark.parametrize(
+@together(
     ("table", "kind", "words"),
     [
         ({1: [3, "red"], 2: ["blue", "red"]}, TypeError, "column 0 holds 'blue' beside 3, expected numbers throughout"),

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from tests.together import together
 
 from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.ratings import ALS, EASE, OrdinalProbit, Ratings, as_ratings
@@ -26,7 +27,7 @@ def table(kind: type, **names: str) -> object:
     return kind(columns)
 
 
-@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+@together("kind", [pd.DataFrame, pl.DataFrame])
 def test_a_frame_is_enough_to_fit_and_fold_in(kind: type) -> None:
     frame = table(kind)
     model = ALS(3, 1.0, random_state=0).fit(frame)
@@ -47,8 +48,8 @@ def test_a_frame_of_new_items() -> None:
     assert model.fold_in_items(new).items_.ids.tolist() == ["new"]
 
 
-@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
-@pytest.mark.parametrize(
+@together("kind", [pd.DataFrame, pl.DataFrame])
+@together(
     ("names", "message"),
     [
         ({"user": "who"}, "found timestamp, stars, movieId, who; give them these names, or pass"),
@@ -69,7 +70,7 @@ def test_two_columns_need_ratings() -> None:
         ALS(3, 1.0).fit(pd.DataFrame({"user": [1, 2], "item": [3, 4]}))
 
 
-@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+@together("kind", [pd.DataFrame, pl.DataFrame])
 def test_a_guess_by_the_order_of_columns_is_told(kind: type) -> None:
     frame = kind({"a": PAIRS[:, 0], "b": PAIRS[:, 1], "c": RATINGS})
     with pytest.warns(InputWarning, match="columns a, b, c of X .* as user, item, rating; rename"):
@@ -82,7 +83,7 @@ def test_columns_without_names_are_an_array() -> None:
     assert as_ratings(pd.DataFrame(np.column_stack([PAIRS, RATINGS]))).n_ratings == len(RATINGS)
 
 
-@pytest.mark.parametrize(
+@together(
     ("names", "roles"),
     [
         (("sku_id", "shopper", "val"), "iur"),
@@ -98,7 +99,7 @@ def test_names_say_which_column_is_which(names: tuple[str, ...], roles: str) -> 
     assert np.array_equal(found.levels, expected.levels)
 
 
-@pytest.mark.parametrize("names", ["movie_id who", "what user", "sku_id who val", "what user x"])
+@together("names", ["movie_id who", "what user", "sku_id who val", "what user x"])
 def test_names_that_contradict_the_order_are_an_error(names: str) -> None:
     frame = pd.DataFrame(dict.fromkeys(names.split(), PAIRS[:, 0]))
     for fit in (as_ratings, as_interactions):
@@ -109,7 +110,7 @@ def test_names_that_contradict_the_order_are_an_error(names: str) -> None:
             as_ratings(frame, RATINGS)
 
 
-@pytest.mark.parametrize("name", ["n_clicks", "click_count", "plays", "qty", "quantity", "count", "TotalOrders"])
+@together("name", ["n_clicks", "click_count", "plays", "qty", "quantity", "count", "TotalOrders"])
 def test_counts_are_known_by_their_names(name: str) -> None:
     frame = pd.DataFrame({"user": PAIRS[:, 0], "item": PAIRS[:, 1], name: RATINGS})
     assert np.array_equal(as_interactions(frame).weights, as_interactions(PAIRS, sample_weight=RATINGS).weights)
@@ -122,8 +123,8 @@ def test_a_dict_of_columns_is_told_from_pairs() -> None:
         as_interactions({"user": [1, 2], "item": [3, 4]})
 
 
-@pytest.mark.parametrize("more", [{}, {"qty": 1}])
-@pytest.mark.parametrize("name", ["price", "amount", "total"])
+@together("more", [{}, {"qty": 1}])
+@together("name", ["price", "amount", "total"])
 def test_a_third_column_of_another_name_is_a_guess(name: str, more: dict[str, int]) -> None:
     frame = pd.DataFrame({"user": PAIRS[:, 0], "item": PAIRS[:, 1], name: RATINGS, **more})
     with pytest.warns(InputWarning, match=f"column '{name}' of X is read as ratings, by its place"):

@@ -6,6 +6,7 @@ import warnings
 import pandas as pd
 import polars as pl
 import pytest
+from tests.together import together
 
 from cofactor.errors import InputWarning
 from cofactor.evaluation import WeakGeneralization
@@ -21,14 +22,14 @@ def fitted(kind: type) -> ALS:
     return ALS(2, 1.0, random_state=0).fit([(kind(u), kind(i)) for u, i in PAIRS], STARS)
 
 
-@pytest.mark.parametrize(
+@together(
     ("kind", "other", "model", "given"),
     [
         (int, str, "numbers from 1 to 6", "text such as '1', '2'"),
         (str, int, "text such as '1', '2'", "numbers from 1 to 6"),
     ],
 )
-@pytest.mark.parametrize("method", ["predict", "decision_function", "margins"])
+@together("method", ["predict", "decision_function", "margins"])
 def test_ids_of_another_kind_are_warned_of_where_none_is_known(kind, other, model, given, method) -> None:
     pairs = [(other(u), other(i)) for u, i in PAIRS]
     with warnings.catch_warnings(record=True) as caught:
@@ -52,8 +53,8 @@ def test_someone_new_is_no_reason_to_warn() -> None:
         model.predict([])
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-@pytest.mark.parametrize("names", [("item", "user"), ("movieId", "User_ID")])
+@together("frame", [pd.DataFrame, pl.DataFrame])
+@together("names", [("item", "user"), ("movieId", "User_ID")])
 def test_names_of_columns_must_not_contradict_their_order(frame, names) -> None:
     swapped = frame({names[0]: [i for _, i in PAIRS], names[1]: [u for u, _ in PAIRS]})
     match = rf"users come first; pass X\[\['{names[1]}', '{names[0]}'\]\]"
@@ -83,7 +84,7 @@ def test_singular_and_plural() -> None:
     assert counted(1200, "row is", "rows are", ",") == "1,200 rows are"
 
 
-@pytest.mark.parametrize(("kind", "user", "other"), [(int, "1", 1), (int, " 1.0", 1), (str, 1, "1")])
+@together(("kind", "user", "other"), [(int, "1", 1), (int, " 1.0", 1), (str, 1, "1")])
 def test_new_users_that_read_as_known_ones_are_warned_of(kind, user, other) -> None:
     model = fitted(kind)
     text = re.escape(f"{user!r} is not {other!r}, which this model knows: 1 such user counts as new; convert")

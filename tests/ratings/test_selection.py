@@ -4,6 +4,7 @@ import copy
 
 import numpy as np
 import pytest
+from tests.together import together
 
 from cofactor.model.progress import Monitor
 from cofactor.model.selection.path import EXPONENTS, candidate, hold_out_one_per_user, select_alpha
@@ -49,7 +50,7 @@ def choose(error, seed=0, ratings=RATINGS, **stub):
     return model, select_alpha(model, ratings, {"origin": "start"}, np.random.default_rng(seed), QUIET)
 
 
-@pytest.mark.parametrize("best", [8, 10, 13, 16, 20, 27, 30, 33])
+@together("best", [8, 10, 13, 16, 20, 27, 30, 33])
 def test_a_clear_minimum_is_found(best):
     _, validation = choose(lambda i: min(1.0, abs(i - best) / 20))
     assert validation.best == pytest.approx(10 ** (best / 16))
@@ -94,7 +95,7 @@ def test_what_is_held_out_is_not_trained_on():
     assert len({id(ratings) for _, _, ratings in model.calls}) == 3  # repetitions
 
 
-@pytest.mark.parametrize(("n_users", "repetitions"), [(1000, 3), (1600, 2), (3000, 1), (40, 3)])
+@together(("n_users", "repetitions"), [(1000, 3), (1600, 2), (3000, 1), (40, 3)])
 def test_repetitions_until_3000_ratings_were_held_out(n_users, repetitions):
     pairs = np.array([(u, i) for u in range(n_users) for i in range(2)])
     ratings = as_ratings(pairs, np.tile([1.0, 2.0], n_users))

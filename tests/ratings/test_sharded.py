@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.ratings.same import ARRAYS, assert_same
+from tests.together import together
 
 from cofactor.coding import Coding
 from cofactor.errors import InvalidInputError
@@ -150,12 +151,12 @@ def test_shards_hold_about_the_same_number_of_ratings() -> None:
     assert abs(sizes - indptr[-1] / 16).max() <= counts.max()
 
 
-@pytest.mark.parametrize("indptr", [[0, 9, 9, 9], [0, 0, 0, 9], [0, 0, 9, 9]])
+@together("indptr", [[0, 9, 9, 9], [0, 0, 0, 9], [0, 0, 9, 9]])
 def test_each_shard_has_a_user(indptr) -> None:
     assert shard_bounds(np.array(indptr), 3).tolist() == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("n_shards", [0, -1, 61, 2.0, True, "4"])
+@together("n_shards", [0, -1, 61, 2.0, True, "4"])
 def test_numbers_of_shards_that_cannot_be(n_shards) -> None:
     with pytest.raises(InvalidInputError, match=r"n_shards="):
         ShardedRatings.from_ratings(some_ratings(), n_shards)

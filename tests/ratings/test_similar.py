@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from sklearn.base import clone
+from tests.together import together
 
 import cofactor
 from cofactor.datasets import make_ratings
@@ -63,7 +64,7 @@ NEW = {"new": [0.0, 1.0, 0.0], "other": [0.0, 0.0, 1.0]}
 DESCRIBED = ["ALS", "MMMF", "BPMF", "OrdinalProbit"]
 
 
-@pytest.mark.parametrize("name", DESCRIBED)
+@together("name", DESCRIBED)
 def test_items_like_new_ones_that_only_features_describe(name):
     model = clone(MODELS[name]).fit(DATA.X, DATA.y, item_features=GENRES)
     ids, found = model.similar_items(["new", 3, "other"], 4, new_items=NEW, min_ratings=0)
@@ -112,7 +113,7 @@ def test_the_same_bits_from_a_file_and_without_ratings(tmp_path):
         loaded.similar_items(asked)
 
 
-@pytest.mark.parametrize(
+@together(
     ("call", "message"),
     [
         (lambda m: m.similar_items(["?"]), "item '\\?' was not in training: leave it out"),

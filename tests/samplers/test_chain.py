@@ -57,7 +57,7 @@ def same(a: Chain, b: Chain) -> bool:
     )
 
 
-@pytest.mark.parametrize(
+@together(
     "change",
     [
         {"x": np.zeros(2)},
@@ -222,9 +222,7 @@ def test_an_interrupt_between_two_sweeps_loses_none():
     assert same(run(Walk(), chain, 5), run(Walk(), Chain(0, 0), 9))
 
 
-@pytest.mark.parametrize(
-    ("event", "words"), [("nan", "total, x are not finite"), ("infinite", "the log-likelihood is not")]
-)
+@together(("event", "words"), [("nan", "total, x are not finite"), ("infinite", "the log-likelihood is not")])
 def test_numbers_that_are_not_finite_end_a_chain(event, words):
     chain = Chain(1, 0)
     with pytest.raises(DivergedError, match="chain 2 diverged at sweep 4") as caught:

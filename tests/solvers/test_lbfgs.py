@@ -28,7 +28,7 @@ def two_loops(pairs: list[tuple[np.ndarray, np.ndarray]], g: np.ndarray, scale: 
     return -q
 
 
-@pytest.mark.parametrize("memory", [1, 2, 5])
+@together("memory", [1, 2, 5])
 def test_direction_is_that_of_the_two_loop_recursion(memory: int) -> None:
     """Also when the oldest pairs drop out, and when a pair without positive curvature is left out."""
     rng = np.random.default_rng(0)
@@ -64,13 +64,13 @@ def test_a_longer_memory_needs_fewer_iterations() -> None:
     assert counts[0] > counts[1] > counts[2]
 
 
-@pytest.mark.parametrize("memory", [1, 2, 20])
+@together("memory", [1, 2, 20])
 def test_any_memory_reaches_the_optimum(memory: int) -> None:
     result = lbfgs(rosenbrock(), np.array([-1.2, 1.0]), tol=0, memory=memory, max_iter=2000)
     np.testing.assert_allclose(result.x, [1, 1], atol=1e-5)
 
 
-@pytest.mark.parametrize("memory", [0, -3])
+@together("memory", [0, -3])
 def test_no_memory_is_refused(memory: int) -> None:
     problem, x0 = factorization(SmoothHinge())
     with pytest.raises(ValueError, match=f"memory={memory}: expected a whole number of at least 1"):

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from tests.together import together
 
 from cofactor.kernels.threads import thread_limit
 from cofactor.losses import AllThreshold, EntryLoss, Hinge, Logistic, Proximal, SmoothHinge, Squared, ZeroOne
@@ -53,8 +54,8 @@ def test_objective_never_rises(solver: Solver, loss: EntryLoss, dtype: type) -> 
     check_history(problem, result)
 
 
-@pytest.mark.parametrize("penalty", [L1(0.3), L21(0.3), NonNegative()], ids=["l1", "l21", "nonnegative"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@together("penalty", [L1(0.3), L21(0.3), NonNegative()], ids=["l1", "l21", "nonnegative"])
+@together("dtype", [np.float32, np.float64])
 def test_objective_never_rises_with_proximal_steps(penalty: L1 | L21 | NonNegative, dtype: type) -> None:
     problem, x0 = factorization(SmoothHinge(), dtype, penalty)
     if isinstance(penalty, NonNegative):
@@ -74,8 +75,8 @@ def test_proximal_gradients_project_a_start_outside_the_domain() -> None:
     assert problem.nonsmooth_value(result.x) == 0
 
 
-@pytest.mark.parametrize("row_solver", ["exact", "cg"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@together("row_solver", ["exact", "cg"])
+@together("dtype", [np.float32, np.float64])
 def test_alternating_least_squares_never_rises(row_solver: str, dtype: type) -> None:
     rng = np.random.default_rng(0)
     p = random_pattern(rng, 25, 20, 0.5)
@@ -88,7 +89,7 @@ def test_alternating_least_squares_never_rises(row_solver: str, dtype: type) -> 
     check_history(problem, result)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@together("seed", range(3))
 def test_alternating_least_squares_ends_before_rounding_lets_it_rise(seed: int) -> None:
     rng = np.random.default_rng(seed)
     p = random_pattern(rng, 25, 20, 0.5)
@@ -150,7 +151,7 @@ def test_known_optimum_of_a_factorization(solver: Solver, seed: int) -> None:
     np.testing.assert_allclose(arrays["U"] @ arrays["V"].T, expected, atol=1e-3)
 
 
-@pytest.mark.parametrize("row_solver", ["exact", "cg"])
+@together("row_solver", ["exact", "cg"])
 def test_known_optimum_by_alternating_least_squares(row_solver: str) -> None:
     Y, best = problems.soft_thresholded(alpha=2.0)
     problem = LeastSquaresProblem(
@@ -162,9 +163,7 @@ def test_known_optimum_by_alternating_least_squares(row_solver: str) -> None:
     assert result.objective == pytest.approx(best, rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    "loss", [SmoothHinge(), Logistic(), AllThreshold(Logistic()), AllThreshold(), Proximal(n_levels=5)]
-)
+@together("loss", [SmoothHinge(), Logistic(), AllThreshold(Logistic()), AllThreshold(), Proximal(n_levels=5)])
 def test_all_solvers_and_scipy_find_one_optimum_of_a_convex_problem(loss: EntryLoss) -> None:
     penalties = {"U": L2(0.5), "own": L2(0.1)}
     problem, _ = fold_in(loss, penalties)
@@ -192,7 +191,7 @@ def test_lbfgs_and_scipy_reach_one_optimum_of_a_factorization() -> None:
     assert result.objective == pytest.approx(oracle.fun, rel=1e-7)
 
 
-@pytest.mark.parametrize("name", SOLVERS)
+@together("name", SOLVERS)
 def test_bits_do_not_depend_on_threads(name: str) -> None:
     rng = np.random.default_rng(3)
     p = random_pattern(rng, 250, 200, 0.8)
@@ -240,7 +239,7 @@ def test_smooth_solvers_refuse_kinks_before_the_first_evaluation(
         SOLVERS[name](untouchable(loss, penalty), np.zeros(22))
 
 
-@pytest.mark.parametrize("loss", [Hinge(), ZeroOne(), AllThreshold(Hinge())])
+@together("loss", [Hinge(), ZeroOne(), AllThreshold(Hinge())])
 def test_proximal_gradients_refuse_losses_with_kinks(loss: EntryLoss) -> None:
     with pytest.raises(SolverMismatchError, match=r"'apg' needs a smooth loss, but \w+ has kinks: .*smooth-hinge"):
         SOLVERS["apg"](untouchable(loss, L2()), np.zeros(22))

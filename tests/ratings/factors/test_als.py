@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.together import together
 
 from cofactor.metrics.scale import nearest_levels
 from cofactor.ratings import ALS
@@ -25,9 +26,9 @@ def ridge_row(features: np.ndarray, targets: np.ndarray, weights: list[float]) -
     return np.linalg.lstsq(rows, np.concatenate([targets, np.zeros(len(weights))]), rcond=None)[0]
 
 
-@pytest.mark.parametrize("solver", ["exact", "cg"])
-@pytest.mark.parametrize("alpha_bias", [None, 0.7])
-@pytest.mark.parametrize(("dtype", "precision"), [("float32", 1e-5), ("float64", 1e-12)])
+@together("solver", ["exact", "cg"])
+@together("alpha_bias", [None, 0.7])
+@together(("dtype", "precision"), [("float32", 1e-5), ("float64", 1e-12)])
 def test_objective_falls_and_is_the_one_of_the_formula(solver, alpha_bias, dtype, precision):
     model = ALS(4, 0.8, solver=solver, alpha_bias=alpha_bias, dtype=dtype, random_state=0).fit(X, Y)
     assert model.objective_ == pytest.approx(objective(model), rel=precision)
@@ -35,8 +36,8 @@ def test_objective_falls_and_is_the_one_of_the_formula(solver, alpha_bias, dtype
     assert model.mean_ == np.mean(Y)
 
 
-@pytest.mark.parametrize("alpha_bias", [None, 0.7])
-@pytest.mark.parametrize("folded", [False, True], ids=["items after fit", "users after fold-in"])
+@together("alpha_bias", [None, 0.7])
+@together("folded", [False, True], ids=["items after fit", "users after fold-in"])
 def test_rows_are_ridge_regressions(alpha_bias, folded):
     """The last half round solves for the items, and fold-in for the users."""
     model = ALS(4, 0.8, alpha_bias=alpha_bias, dtype="float64", random_state=0).fit(X, Y)
@@ -91,7 +92,7 @@ def test_the_prediction_is_the_nearest_level():
     assert np.corrcoef(model.decision_function(X), scale[Y.astype(int) - 1])[0, 1] > 0.95
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@together("dtype", ["float32", "float64"])
 def test_half_way_between_two_levels_the_upper_one_is_taken(dtype):
     model = ALS(1, 1.0, dtype=dtype, levels=[1, 2, 3], random_state=0).fit([(0, 0), (0, 1)], [1, 3])
     model.U_[...], model.user_bias_[...], model.item_bias_[...] = 0, 0, [-0.5, 0.5]
@@ -108,8 +109,8 @@ def test_scores_of_recommendations_are_estimated_ratings():
     assert 3 < scores[0, 0] < 7
 
 
-@pytest.mark.parametrize("solver", ["exact", "cg"])
-@pytest.mark.parametrize("alpha", [1e-30, 1e-12])
+@together("solver", ["exact", "cg"])
+@together("alpha", [1e-30, 1e-12])
 def test_almost_no_penalty_with_more_factors_than_ratings(solver, alpha):
     """Normal equations are singular to working precision then; the result must stay finite and fit the ratings."""
     model = ALS(30, alpha, solver=solver, alpha_bias=None, max_iter=300, tol=1e-2, random_state=0).fit(X, Y)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from tests.together import together
 
 from cofactor.ratings import BinaryMMMF
 
@@ -17,9 +18,9 @@ def tight(**params):
     return BinaryMMMF(**settings | params)
 
 
-@pytest.mark.parametrize("margin", MARGINS)
-@pytest.mark.parametrize("alpha_bias", [None, 0.7])
-@pytest.mark.parametrize(("dtype", "precision"), [("float32", 1e-5), ("float64", 1e-12)])
+@together("margin", MARGINS)
+@together("alpha_bias", [None, 0.7])
+@together(("dtype", "precision"), [("float32", 1e-5), ("float64", 1e-12)])
 def test_objective(margin, alpha_bias, dtype, precision):
     model = BinaryMMMF(5, 0.8, margin=margin, alpha_bias=alpha_bias, dtype=dtype, random_state=0).fit(X, Y)
     assert model.objective_ == pytest.approx(binary_objective(model), rel=precision)
@@ -28,8 +29,8 @@ def test_objective(margin, alpha_bias, dtype, precision):
     assert model.objective_ < 0.6 * model.history_[0]
 
 
-@pytest.mark.parametrize("margin", MARGINS)
-@pytest.mark.parametrize("alpha_bias", [None, 0.7])
+@together("margin", MARGINS)
+@together("alpha_bias", [None, 0.7])
 def test_the_gradient_vanishes_at_the_solution(margin, alpha_bias):
     model = tight(n_factors=6, margin=margin, alpha_bias=alpha_bias).fit(X, Y)
     users, levels, x = scores_of(model)
@@ -44,7 +45,7 @@ def test_the_gradient_vanishes_at_the_solution(margin, alpha_bias):
     assert norm < 1e-3
 
 
-@pytest.mark.parametrize("alpha_bias", [None, 0.7])
+@together("alpha_bias", [None, 0.7])
 def test_every_start_reaches_the_same_optimum_when_there_are_enough_factors(alpha_bias):
     """With as many factors as columns, the problem in U V^T is convex: a trace norm (section 3.2)."""
     models = [tight(n_factors=30, alpha_bias=alpha_bias, random_state=seed).fit(X, Y) for seed in range(4)]
@@ -94,7 +95,7 @@ def test_a_score_on_the_threshold_means_the_upper_level():
     assert model.margins([(0, 0), (1, 0)]).ravel().tolist() == [0.0, -0.25]
 
 
-@pytest.mark.parametrize("threshold", [-1.5, 0.0, 0.4])
+@together("threshold", [-1.5, 0.0, 0.4])
 def test_decoding(threshold):
     model = BinaryMMMF(4, 1.0, threshold=threshold, random_state=0).fit(X, Y)
     x = model.decision_function(X)
@@ -137,8 +138,8 @@ def test_more_than_two_levels():
         BinaryMMMF(alpha=1.0).fit(*planted())
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("threshold", [0.0, 0.25])
+@together("dtype", ["float32", "float64"])
+@together("threshold", [0.0, 0.25])
 def test_a_score_on_the_threshold_means_the_level_that_is_most_frequent(dtype, threshold):
     """With factors of zero all scores are 0, here at or below the threshold: never rounding decides."""
     pairs = [(u, i) for u in range(3) for i in range(4)]
@@ -154,7 +155,7 @@ def test_a_score_on_the_threshold_means_the_level_that_is_most_frequent(dtype, t
     assert folded.predict([("low", 3), ("high", 3)]).tolist() == ([-1, 1] if threshold == 0 else [-1, -1])
 
 
-@pytest.mark.parametrize("alpha", [1e300, 2e12])
+@together("alpha", [1e300, 2e12])
 def test_alpha_beyond_single_precision_is_refused(alpha):
     with pytest.raises(ValueError, match=r"alpha=.*: expected a number above 0 and at most 1e\+12"):
         BinaryMMMF(2, alpha).fit(X, Y)

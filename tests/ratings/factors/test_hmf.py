@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
+from tests.together import together
 
 from cofactor.checks import make_generator
 from cofactor.ratings import HMF, BinaryMMMF
@@ -61,7 +62,7 @@ def test_first_below_by_brute_force(margins):
     assert np.array_equal(first_below(margins), expected)
 
 
-@pytest.mark.parametrize("params", [{}, {"alpha_bias": None}, {"margin": "logistic", "threshold": 0.2}])
+@together("params", [{}, {"alpha_bias": None}, {"margin": "logistic", "threshold": 0.2}])
 def test_stages_are_independent_bi_level_factorizations(params):
     """(3.17): stage q learns -1 for levels up to q and +1 above, as `BinaryMMMF` alone does, to the bit."""
     model = HMF(4, 1.0, random_state=3, **params).fit(X, Y)
@@ -75,7 +76,7 @@ def test_stages_are_independent_bi_level_factorizations(params):
         assert np.array_equal(model.margins(X)[:, q - 1], alone.margins(X)[:, 0])
 
 
-@pytest.mark.parametrize("decoding", ["first", "count"])
+@together("decoding", ["first", "count"])
 def test_decoding_from_the_stages(decoding):
     model = HMF(4, 1.0, decoding=decoding, random_state=0).fit(X, Y)
     pairs = np.argwhere(np.ones((40, 30)))
@@ -114,13 +115,13 @@ def test_auto_chooses_for_each_stage():
     assert len({stage.validation_.errors.tobytes() for stage in model.stages_}) == 4
 
 
-@pytest.mark.parametrize("alpha", [[1.0], [1.0] * 5, [], (1.0, 2.0, 3.0), np.ones(6)])
+@together("alpha", [[1.0], [1.0] * 5, [], (1.0, 2.0, 3.0), np.ones(6)])
 def test_a_wrong_number_of_weights(alpha):
     with pytest.raises(ValueError, match=f"alpha has {len(alpha)} values? but the 5 levels make 4 stages"):
         HMF(3, alpha).fit(X, Y)
 
 
-@pytest.mark.parametrize("alpha", [[1.0, -1.0, 1.0, 1.0], [1.0, "best", 1.0, 1.0], [1.0, None, 1.0, 1.0]])
+@together("alpha", [[1.0, -1.0, 1.0, 1.0], [1.0, "best", 1.0, 1.0], [1.0, None, 1.0, 1.0]])
 def test_a_wrong_weight_among_them(alpha):
     with pytest.raises((ValueError, TypeError), match=f"alpha={alpha[1]!r}"):
         HMF(3, alpha).fit(X, Y)

@@ -18,6 +18,7 @@ from distributed import Client, LocalCluster, Worker
 from safetensors import SafetensorError
 from tests.children import forking
 from tests.clusters import two_workers
+from tests.together import together
 
 import cofactor
 from cofactor.datasets import make_ratings
@@ -50,7 +51,7 @@ MODELS: dict[str, Callable[..., Any]] = {
     "PMF": lambda **more: PMF(3, alpha=1.3, random_state=0, **more),
     "PMF, weighted": lambda **more: PMF(3, alpha=0.1, weighted=True, random_state=0, **more),
 }
-models = pytest.mark.parametrize("name", MODELS)
+models = together("name", MODELS)
 SWEEPS: dict[str, Any] = {"n_sweeps": 6, "burn_in": 2, "thin": 2, "random_state": 0}
 SAMPLERS: dict[str, Callable[..., Any]] = {
     "OrdinalProbit": lambda **more: OrdinalProbit(3, n_implicit=4, **SWEEPS, **more),
@@ -111,7 +112,7 @@ def test_the_optimum_is_that_of_a_fit_in_memory(name: str) -> None:
         assert part.ratings_.n_ratings == data.n_ratings
 
 
-@pytest.mark.parametrize("name", ["ALS", "ALS without biases", "PMF", "PMF, weighted"])
+@together("name", ["ALS", "ALS without biases", "PMF", "PMF, weighted"])
 def test_one_shard_of_als_has_the_bits_of_a_fit_in_memory(name: str) -> None:
     one = MODELS[name]().fit(ShardedRatings.from_ratings(ratings(), 1))
     whole = MODELS[name]().fit(ratings())
@@ -120,7 +121,7 @@ def test_one_shard_of_als_has_the_bits_of_a_fit_in_memory(name: str) -> None:
     np.testing.assert_allclose(one.history_, whole.history_, rtol=1e-14)  # penalties are added in another order
 
 
-@pytest.mark.parametrize("name", [name for name in SAMPLERS if name != "OrdinalProbit"])
+@together("name", [name for name in SAMPLERS if name != "OrdinalProbit"])
 def test_one_shard_of_a_sampler_has_the_bits_of_a_fit_in_memory(name: str) -> None:
     make, data = SAMPLERS[name], ratings()
     one, whole = make().fit(ShardedRatings.from_ratings(data, 1)), make().fit(data)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.together import together
 
 from cofactor.ratings import MMMF, ShardedRatings, as_ratings
 
@@ -51,7 +52,7 @@ def test_objective_in_single_precision():
     assert np.all(np.diff(model.history_) <= 0)
 
 
-@pytest.mark.parametrize("construction", ["all", "immediate"])
+@together("construction", ["all", "immediate"])
 def test_the_gradient_vanishes_at_the_solution(construction):
     """(3.14)-(3.16), with the derivatives by item bias and by the pull of the thresholds."""
     model = tight(construction=construction, alpha_bias=0.7, alpha_thresholds=2.0).fit(X, Y)
@@ -75,7 +76,7 @@ def test_the_gradient_vanishes_at_the_solution(construction):
     assert max(norms) < 2e-3
 
 
-@pytest.mark.parametrize(("construction", "alpha_thresholds"), [("all", 0), ("all", 5.0), ("immediate", 5.0)])
+@together(("construction", "alpha_thresholds"), [("all", 0), ("all", 5.0), ("immediate", 5.0)])
 def test_thresholds_are_sorted_and_finite(construction, alpha_thresholds):
     model = MMMF(5, 0.3, construction=construction, alpha_thresholds=alpha_thresholds, tol=1e-4, random_state=0)
     model.fit(X, Y)
@@ -85,7 +86,7 @@ def test_thresholds_are_sorted_and_finite(construction, alpha_thresholds):
     assert np.all(np.diff(model.common_thresholds_) >= 0)
 
 
-@pytest.mark.parametrize("user_levels", [(4, 5), (1, 2), (3,), (2, 4)])
+@together("user_levels", [(4, 5), (1, 2), (3,), (2, 4)])
 def test_thresholds_that_no_rating_bears_on_stand_at_the_end_of_their_half_line(user_levels):
     """corrections.md, C7: below all levels of the user at min x - 1, above all at max x + 1."""
     own = np.array([(99, j) for j in range(20)])
@@ -145,7 +146,7 @@ def test_every_start_reaches_the_same_optimum_when_there_are_enough_factors():
     assert max(objectives) == pytest.approx(min(objectives), rel=1e-6)
 
 
-@pytest.mark.parametrize("params", [{}, THESIS], ids=["defaults", "thesis"])
+@together("params", [{}, THESIS], ids=["defaults", "thesis"])
 def test_fold_in_is_no_worse_than_the_training_solution(params):
     model = tight(**params).fit(X, Y)
     folded = model.fold_in(X, Y, known="replace")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.together import together
 
 from cofactor.ratings import ALS, PMF
 from cofactor.solvers import SolverMismatchError
@@ -27,8 +28,8 @@ def objective(model: PMF, U: np.ndarray, V: np.ndarray) -> float:
     return float(np.sum(gaps**2)) + model.alpha_ * penalty
 
 
-@pytest.mark.parametrize(("link", "solver"), [("identity", "als"), ("identity", "lbfgs"), ("logistic", "lbfgs")])
-@pytest.mark.parametrize("weighted", [False, True])
+@together(("link", "solver"), [("identity", "als"), ("identity", "lbfgs"), ("logistic", "lbfgs")])
+@together("weighted", [False, True])
 def test_objective_falls_to_a_stationary_point_of_the_formula(link, solver, weighted):
     settings = {"dtype": "float64", "tol": 1e-14, "max_iter": 5000, "random_state": 0}
     model = PMF(4, 0.1 if weighted else 1.0, weighted=weighted, link=link, solver=solver, **settings).fit(X, Y)
@@ -58,8 +59,8 @@ def test_weights_by_counts_are_plain_ones_where_all_counts_are_equal():
     np.testing.assert_allclose(weighted.decision_function(pairs), plain.decision_function(pairs), rtol=1e-10)
 
 
-@pytest.mark.parametrize("link", ["identity", "logistic"])
-@pytest.mark.parametrize("weighted", [False, True])
+@together("link", ["identity", "logistic"])
+@together("weighted", [False, True])
 def test_stochastic_steps_come_to_the_optimum_of_the_others(link, weighted):
     """Enough factors leave one minimum of the linear model: a squared loss plus a trace norm."""
     alpha = 0.2 if weighted else 2.0
@@ -76,7 +77,7 @@ def test_long_steps_do_not_diverge():
     assert model.objective_ < 1.2 * PMF(4, 0.8, random_state=0).fit(X, Y).objective_
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@together("weighted", [False, True])
 def test_a_user_is_folded_in_by_a_ridge_regression(weighted):
     model = PMF(3, 0.5, weighted=weighted, dtype="float64", random_state=0).fit(X, Y)
     items, y = np.array([2, 5, 11, 17]), np.array([5.0, 1.0, 4.0, 2.0])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.together import together
 
 from cofactor.ratings import PMMMF
 from cofactor.ratings.factors.pmmmf import boundaries
@@ -22,9 +23,9 @@ def picky() -> tuple[np.ndarray, np.ndarray]:
     return pairs[used], y[used]
 
 
-@pytest.mark.parametrize("margin", MARGINS)
-@pytest.mark.parametrize("alpha_bias", [None, 0.7])
-@pytest.mark.parametrize(("dtype", "precision"), [("float32", 1e-5), ("float64", 1e-12)])
+@together("margin", MARGINS)
+@together("alpha_bias", [None, 0.7])
+@together(("dtype", "precision"), [("float32", 1e-5), ("float64", 1e-12)])
 def test_objective(margin, alpha_bias, dtype, precision):
     model = PMMMF(5, 1.0, margin=margin, alpha_bias=alpha_bias, dtype=dtype, random_state=0).fit(X, Y)
     assert model.objective_ == pytest.approx(proximal_objective(model), rel=precision)
@@ -38,7 +39,7 @@ def test_objective_where_users_never_used_some_levels():
     assert np.isnan(model.planes_).sum() > 60
 
 
-@pytest.mark.parametrize("data", [(X, Y), picky()], ids=["all levels", "some levels"])
+@together("data", [(X, Y), picky()], ids=["all levels", "some levels"])
 def test_the_solution_is_stationary_with_the_planes_moving_along(data):
     """corrections.md, C16: derivatives of (4.2) by U and V go through the planes; here by differences."""
     model = PMMMF(4, 1.0, alpha_bias=0.7, dtype="float64", tol=1e-13, max_iter=20000, random_state=0).fit(*data)

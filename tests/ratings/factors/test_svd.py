@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.together import together
 
 from cofactor.ratings import RatingSVD
 
@@ -26,8 +27,8 @@ def filled(model: RatingSVD, pairs: np.ndarray, y: np.ndarray, n: int = 40) -> t
     return A, base
 
 
-@pytest.mark.parametrize("fill", ["baseline", "item-mean"])
-@pytest.mark.parametrize(("dtype", "precision"), [("float32", 1e-4), ("float64", 1e-6)])
+@together("fill", ["baseline", "item-mean"])
+@together(("dtype", "precision"), [("float32", 1e-4), ("float64", 1e-6)])
 def test_it_is_numpy_s_decomposition_of_the_filled_matrix(fill, dtype, precision):
     model = RatingSVD(5, fill=fill, tol=1e-15, max_iter=3000, dtype=dtype, random_state=0).fit(X, Y)
     A, base = filled(model, X, Y)
@@ -51,8 +52,8 @@ def test_means_of_items():
     np.testing.assert_allclose(damped.item_means_, gaps / (counts + 3), atol=1e-12)
 
 
-@pytest.mark.parametrize("fill", ["baseline", "item-mean"])
-@pytest.mark.parametrize("tol", [1e-1, 1e-6])
+@together("fill", ["baseline", "item-mean"])
+@together("tol", [1e-1, 1e-6])
 def test_a_user_of_the_training_folded_in_gets_the_same_factors(fill, tol):
     """Also where the subspace has not settled: factors of users are projections of their rows by definition."""
     model = RatingSVD(4, fill=fill, tol=tol, random_state=0).fit(X, Y)
@@ -62,7 +63,7 @@ def test_a_user_of_the_training_folded_in_gets_the_same_factors(fill, tol):
     np.testing.assert_array_equal(folded.user_bias_, model.user_bias_[[3, 17, 30]])
 
 
-@pytest.mark.parametrize("fill", ["baseline", "item-mean"])
+@together("fill", ["baseline", "item-mean"])
 def test_a_new_user_is_projected(fill):
     model = RatingSVD(4, fill=fill, dtype="float64", random_state=0).fit(X, Y)
     pairs, y = np.array([(0, 2), (0, 5), (0, 11)]), np.array([5.0, 1.0, 4.0])
@@ -74,7 +75,7 @@ def test_a_new_user_is_projected(fill):
     np.testing.assert_allclose(found, expected[0], atol=1e-9)
 
 
-@pytest.mark.parametrize("fill", ["baseline", "item-mean"])
+@together("fill", ["baseline", "item-mean"])
 def test_cold_users_are_rows_of_what_is_filled_in(fill):
     model = RatingSVD(4, fill=fill, dtype="float64", random_state=0).fit(X, Y)
     Q = model.V_ / np.sqrt(model.singular_values_)

@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.linear_model import Ridge
+from tests.together import together
 
 import cofactor
 from cofactor.ratings import GPLVM
@@ -63,7 +64,7 @@ def test_the_rbf_kernel_is_gaussian_process_regression():
         np.testing.assert_allclose(deviations(model, user), deviation, atol=1e-10)
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "linear", "sum"])
+@together("kernel", ["rbf", "linear", "sum"])
 def test_probabilities_are_those_between_the_middles_of_levels(kernel):
     model = GPLVM(3, kernel=kernel, **EXACT).fit(X, Y)
     asked = [(7, i) for i in range(30)]
@@ -89,7 +90,7 @@ def test_users_share_eliminations_whatever_the_order_of_pairs():
         np.testing.assert_allclose(model.predict_proba([(user, i) for i in row])[:, -2:].sum(axis=1), values)
 
 
-@pytest.mark.parametrize("alpha_bias", [None, 5.0])
+@together("alpha_bias", [None, 5.0])
 def test_ratings_are_centred_by_training_ratings_alone(alpha_bias):
     """Those of other users, to be predicted or folded in, change neither means nor positions."""
     train = X[:, 0] < 30

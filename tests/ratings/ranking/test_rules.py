@@ -72,7 +72,7 @@ def slow(scores: np.ndarray, vectors: np.ndarray, n: int, diversity: float) -> l
     return chosen
 
 
-@pytest.mark.parametrize("diversity", [0.3, 3.0])
+@together("diversity", [0.3, 3.0])
 def test_diversity_looks_at_all_items(diversity: float) -> None:
     rng = np.random.default_rng(0)
     k, m, n = 5, 400, 6
@@ -89,7 +89,7 @@ def lists_of(model: Any, *users: Any, n: int = 6, **asked: Any) -> tuple[list[li
     return [[item for item in row if item is not None] for row in items.tolist()], scores
 
 
-@pytest.mark.parametrize("name", MODELS_UNDER_TEST)
+@together("name", MODELS_UNDER_TEST)
 def test_every_model_keeps_to_rules(name: str) -> None:
     model = fitted(name)
     counts = dict(zip(model.items_.ids.tolist(), model.ratings_.item_counts.tolist(), strict=True))
@@ -249,7 +249,7 @@ def test_groups_may_be_a_series_and_unknown_items_are_told() -> None:
             Rules(groups=odd, at_most=1)
 
 
-@pytest.mark.parametrize("name", ["pandas", "polars"])
+@together("name", ["pandas", "polars"])
 def test_groups_and_boosts_may_be_frames(name: str) -> None:
     package = pytest.importorskip(name)
     model, of_items = fitted("EASE"), {7: 0.5, 14: -0.25}

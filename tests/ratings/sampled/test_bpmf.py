@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.stats import norm
+from tests.together import together
 
 import cofactor
 from cofactor.ratings import ALS, BPMF
@@ -36,7 +37,7 @@ def test_samples(model):
     assert np.linalg.eigvalsh(model.samples_["user_precision"].astype(float)).min() > 0
 
 
-@pytest.mark.parametrize("precision", [2.0, 0.5, "learn"])
+@together("precision", [2.0, 0.5, "learn"])
 def test_probabilities_are_a_mixture_of_gaussians_cut_at_learned_boundaries(precision):
     model = BPMF(3, precision=precision, n_sweeps=30, burn_in=20, random_state=0).fit(X, Y)
     pairs = [(0, 0), (7, 3), (39, 29), ("nobody", 5), (3, "nothing")]
@@ -153,7 +154,7 @@ def test_chains_are_pooled_and_differ():
     assert np.array_equal(model.samples_["U"][:10], alone.samples_["U"])
 
 
-@pytest.mark.parametrize("precision", [2.0, "learn"])
+@together("precision", [2.0, "learn"])
 def test_going_on_is_a_longer_fit(precision):
     settings = {"precision": precision, "burn_in": 5, "random_state": 0}
     model = BPMF(2, n_sweeps=8, warm_start=True, **settings).fit(X, Y)
@@ -173,7 +174,7 @@ def test_a_file_with_fewer_samples(model, tmp_path):
     assert len(folded.samples_["U"]) == len(folded.samples_["V"]) == 5
 
 
-@pytest.mark.parametrize("precision", [0, -1.0, np.nan, "auto", None])
+@together("precision", [0, -1.0, np.nan, "auto", None])
 def test_precision_must_be_a_positive_number_or_learned(precision):
     with pytest.raises((ValueError, TypeError), match="precision"):
         BPMF(2, precision=precision).fit(X, Y)

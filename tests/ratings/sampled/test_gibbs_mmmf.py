@@ -4,6 +4,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from tests.together import together
 
 import cofactor
 from cofactor.ratings import GibbsIPMMMF, GibbsMMMF, RatingModel
@@ -14,7 +15,7 @@ MODELS = {
     "GibbsMMMF": GibbsMMMF(4, n_sweeps=120, burn_in=40, random_state=0),
     "GibbsIPMMMF": GibbsIPMMMF(16, n_sweeps=120, burn_in=40, random_state=0),
 }
-both = pytest.mark.parametrize("name", MODELS)
+both = together("name", MODELS)
 
 
 @lru_cache

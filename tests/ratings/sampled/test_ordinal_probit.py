@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
+from tests.together import together
 
 import cofactor
 from cofactor.datasets import load_ratings
@@ -135,7 +136,7 @@ def test_probabilities_are_calibrated():
 # ---------------------------------------------------------------- numbers of factors
 
 
-@pytest.mark.parametrize(
+@together(
     ("n", "m", "share", "expected"),
     [(3, 2, 1.0, (1, 2)), (2, 2000, 1.0, (2, 4)), (100, 90, 0.9, (6, 12)), (1200, 1000, 0.9, (48, 96))],
 )
@@ -379,7 +380,7 @@ def test_levels_nobody_used_are_improbable():
     assert p[:, [1, 3]].mean() < 0.3 * p[:, [0, 2, 4]].mean()
 
 
-@pytest.mark.parametrize("value", [1.0, 3.0, 5.0])
+@together("value", [1.0, 3.0, 5.0])
 def test_users_of_one_rating_and_of_one_level(value):
     X, y = small()
     X = np.vstack([X, [[50, 3]], [[60, j] for j in range(15)]])
@@ -434,7 +435,7 @@ def table(values: np.ndarray, ids: Any = None) -> dict[Any, list[float]]:
     return dict(zip(range(len(values)) if ids is None else ids, values.tolist(), strict=True))
 
 
-@pytest.mark.parametrize("implicit", ["low-rank", "sparse", None])
+@together("implicit", ["low-rank", "sparse", None])
 def test_features_lower_the_error_and_help_new_users_and_items(implicit):
     X, y, F, G = described()
     old = (X[:, 0] < 45) & (X[:, 1] < 30)
@@ -461,7 +462,7 @@ def test_features_lower_the_error_and_help_new_users_and_items(implicit):
     assert errors["rich", "items"] < errors["plain", "items"] - 0.1
 
 
-@pytest.mark.parametrize("implicit", ["low-rank", "sparse", None])
+@together("implicit", ["low-rank", "sparse", None])
 def test_all_forms_of_a_table_say_the_same_and_are_not_changed(implicit):
     pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
     X, y, F, _ = described()
@@ -654,7 +655,7 @@ def test_new_users_and_new_items_are_known_by_features_together(implicit, tmp_pa
             first.fold_in_items([("like 3", "film")], [4.0], item_features={"film": G[0]})
 
 
-@pytest.mark.parametrize("kind", [OrdinalProbit, MMMF])
+@together("kind", [OrdinalProbit, MMMF])
 def test_features_of_new_users_mean_nothing_to_a_model_without(kind):
     X, y = small()
     m = model(n_sweeps=6, burn_in=3).fit(X, y) if kind is OrdinalProbit else MMMF(2, 1.0, random_state=0).fit(X, y)
@@ -682,7 +683,7 @@ def test_users_nobody_heard_of_are_known_by_their_features():
     np.testing.assert_array_equal(plain.samples_["U"][:, 45], plain.samples_["U"][:, 46])
 
 
-@pytest.mark.parametrize(
+@together(
     ("features", "kind", "words"),
     [
         ({0: [1.0, np.nan]}, ValueError, "user_features: column 1 is nan for 0"),

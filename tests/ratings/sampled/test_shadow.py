@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
+from tests.together import together
 
 import cofactor
 from cofactor.datasets import make_ratings
@@ -50,8 +51,8 @@ def same(a: OrdinalProbit, b: OrdinalProbit) -> bool:
     )
 
 
-@pytest.mark.parametrize("implicit", ["low-rank", "sparse", None])
-@pytest.mark.parametrize("features", [{}, {"user_features": AGES, "item_features": GENRES}], ids=["plain", "features"])
+@together("implicit", ["low-rank", "sparse", None])
+@together("features", [{}, {"user_features": AGES, "item_features": GENRES}], ids=["plain", "features"])
 def test_nothing_flows_back(implicit, features):
     own = {user: row for user, row in AGES.items() if user % 3 != 1}
     without = model(implicit=implicit).fit(*TRAIN, **(features and features | {"user_features": own}))
@@ -145,7 +146,7 @@ def test_any_number_of_threads():
         assert same(model().fit(*TRAIN, shadow=NEW), one)
 
 
-@pytest.mark.parametrize("implicit", ["low-rank", "sparse", None])
+@together("implicit", ["low-rank", "sparse", None])
 def test_folding_in_afterwards(implicit):
     with_them = model(implicit=implicit).fit(*TRAIN, shadow=NEW)
     without = model(implicit=implicit).fit(*TRAIN)
@@ -174,7 +175,7 @@ def test_ratings_of_items_that_nobody_rated_are_left_out():
         model(unknown="error").fit(*TRAIN, shadow=more)
 
 
-@pytest.mark.parametrize(
+@together(
     ("shadow", "kind", "words"),
     [
         (([(1, 3), (0, 3), (2, 4)], [1.0, 2.0, 3.0]), ValueError, "shadow holds 2 users of X, the first is 0"),
