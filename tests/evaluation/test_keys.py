@@ -337,9 +337,9 @@ def test_imports_lead_to_the_module_that_defines_a_name() -> None:
 def test_a_registry_need_not_be_followed_where_its_models_are_given() -> None:
     roots = ["cofactor.experiments.base.rating_work", "cofactor.ratings.factors.als"]
     every, some = (closure(roots, registries=followed)[0] for followed in (True, False))
-    assert {"cofactor.ratings.profiles.urp", "cofactor.ratings.factors.als"} <= every
+    assert {"cofactor.ratings.profiles.attitudes", "cofactor.ratings.factors.als"} <= every
     assert "cofactor.ratings.factors.als" in some
-    assert "cofactor.ratings.profiles.urp" not in some
+    assert "cofactor.ratings.profiles.attitudes" not in some
 
 
 def test_documents_of_experiments_take_no_part_in_their_keys() -> None:

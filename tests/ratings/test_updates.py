@@ -26,7 +26,7 @@ from cofactor.ratings import (
     Recommender,
     as_ratings,
 )
-from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.interaction_model import FitInput
 from cofactor.ratings.ranking import MODELS
 from cofactor.ratings.updates import RowMerge, Updates, among
 

@@ -35,7 +35,7 @@ from cofactor.model.named_splits import FOLDS, SINGLE, Task, folds_in, kind_of, 
 from cofactor.model.selection.grid import Grid, seeded
 from cofactor.model.selection.search import Search
 from cofactor.model.splits import Parts
-from cofactor.ratings.described import takes_features
+from cofactor.ratings.features import takes_features
 from cofactor.ratings.ranking.popularity import Popularity
 from cofactor.text import counted
 from cofactor.version import __version__

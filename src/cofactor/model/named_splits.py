@@ -11,32 +11,20 @@ import numpy as np
 from sklearn.model_selection import KFold, PredefinedSplit
 
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
-from cofactor.model.label_splits import GroupedLabelKFold, StratifiedLabelKFold
 from cofactor.model.splits import (
     GivenSplits,
+    GroupedLabelKFold,
     Holdout,
     NewUsers,
     Parts,
     PerUserHoldout,
+    StratifiedLabelKFold,
     StrongGeneralization,
     TimeSplit,
     UserLast,
     WeakGeneralization,
 )
 from cofactor.text import did_you_mean
-
-__all__ = [
-    "FOLDS",
-    "LABEL_PROTOCOLS",
-    "PROTOCOLS",
-    "SINGLE",
-    "Task",
-    "as_protocol",
-    "folds_in",
-    "kind_of",
-    "parts_of",
-    "splitter_of",
-]
 
 Task = Literal["ratings", "labels"]
 

@@ -25,16 +25,12 @@ from cofactor.model.estimator import param
 from cofactor.model.progress import Monitor
 from cofactor.model.size import refuse_too_large
 from cofactor.ratings.blocks import each_block, pairs_per_block
-from cofactor.ratings.data import Ratings, as_ratings
-from cofactor.ratings.described import tables_of, with_new_items
-from cofactor.ratings.entries import check_levels, check_variety, refuse_interactions
-from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.data import Ratings, as_ratings, check_levels, check_variety, refuse_interactions
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.interaction_model import InteractionModel
+from cofactor.ratings.interaction_model import FitInput, InteractionModel
 from cofactor.ratings.interactions import Interactions, as_numbers, rating_values, recoded, split_xy
 from cofactor.ratings.lookup import Lookup
-from cofactor.ratings.probability import criterion_of
-from cofactor.ratings.scoring import ProbabilityScorer, Scorer
+from cofactor.ratings.scoring import ProbabilityScorer, Scorer, criterion_of
 from cofactor.ratings.topn import Ranking
 from cofactor.ratings.updates import (
     RowMerge,
@@ -52,10 +48,9 @@ from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures,
 
 if TYPE_CHECKING:
     from cofactor.ratings.features import FeatureTable
-    from cofactor.ratings.recommendations import Recommendations
     from cofactor.ratings.reranking import Rules
     from cofactor.ratings.sharded import ShardedRatings
-    from cofactor.ratings.topn import Exclusion
+    from cofactor.ratings.topn import Exclusion, Recommendations
 
 
 def _folds_in_items(model: RatingModel) -> bool:
@@ -202,7 +197,11 @@ class RatingModel(InteractionModel):
         for argument, features in (("user_features", user_features), ("item_features", item_features)):
             if features is not None:
                 self.require("features", argument)
-        tables = tables_of(X, user_features, item_features) if self.can("features") else (None, None)
+        tables: tuple[FeatureTable | None, FeatureTable | None] = (None, None)
+        if self.can("features"):
+            from cofactor.ratings.features import tables_of
+
+            tables = tables_of(X, user_features, item_features)
         self._check_params()
         return FitInput(self._read(X, y, time, sample_weight), user_features=tables[0], item_features=tables[1])
 
@@ -451,6 +450,8 @@ class RatingModel(InteractionModel):
             self._require_ratings(("pass ", Argument("exclude_seen", False), ", or "))
         catalog, ranking = self._catalog(), self._ranking(at_least, quantile)
         if new_items is not None:
+            from cofactor.ratings.features import with_new_items
+
             part = with_new_items(self, new_items)
             if not len(part.items_):
                 raise InvalidInputError((Argument("new_items"), " holds no item that is new"), argument="new_items")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,15 +11,8 @@ from numpy.typing import NDArray
 from cofactor.kernels.cooccurrences import inner_products
 from cofactor.kernels.threads import parallel_for, thread_limit
 
-__all__ = [
-    "BLOCK_BYTES",
-    "INTERACTIONS_PER_BLOCK",
-    "each_block",
-    "pairs_per_block",
-    "products_of_rows",
-    "rows_of",
-    "tile_shape",
-]
+#: A function of users and items by index, a number for each pair.
+Pairwise: TypeAlias = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
 #: What one block of predictions may take, in all models. Every thread works on one block.
 BLOCK_BYTES: Final = 8 << 20

@@ -1,4 +1,8 @@
-"""What all models of users, items and interactions share: files, updates, reasons, and what is alike."""
+"""What all models of users, items and interactions share: what they can do, files, updates, reasons, and what is alike.
+
+What a model can do is declared once by its class, asked in one way, and refused by one error that names who can. What a
+fit is given is checked once before it begins, and never changed afterwards.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,10 @@ import copy
 import warnings
 from abc import ABC
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,28 +27,213 @@ from cofactor.kernels.threads import library_limit
 from cofactor.model.convergence import callers_level
 from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import Estimator, learned
-from cofactor.model.offered import offered_if
+from cofactor.model.offered import kinds_of, offered_if
+from cofactor.model.progress import Monitor
 from cofactor.model.shown import html_of
 from cofactor.model.state import check_course, from_plain, is_mapped, member, packed, plain, unpacked
 from cofactor.ratings.blocks import pairs_per_block
-from cofactor.ratings.catalog import Catalog
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.described import with_new_items
 from cofactor.ratings.ids import ConcatIds, IdMap, saved_ids
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.similar import Vectors, covariance, directions, directions_of_interactions
-from cofactor.ratings.tags import Tags, refusal
-from cofactor.ratings.topn import Excluded, ExclusionMask, Ranking, best_items, ids_of
+from cofactor.ratings.topn import Catalog, Excluded, ExclusionMask, Ranking, best_items, ids_of
 from cofactor.ratings.updates import Updates, warn_of_lost_times
 from cofactor.text import counted, some_of
 from cofactor.typing import Ids, SideFeatures, SideName
 
 if TYPE_CHECKING:
+    from cofactor.ratings.features import FeatureTable
     from cofactor.ratings.reasons import Reasons
+    from cofactor.ratings.shard_folder import StoredUsers
     from cofactor.ratings.sharded import ShardedRatings
-    from cofactor.ratings.stored_users import StoredUsers
 
-__all__ = ["SCORES", "SIMILARITY", "Factored", "InteractionModel"]
+
+@dataclass(frozen=True)
+class With:
+    """That a model can do something with some values of a parameter.
+
+    Attributes
+    ----------
+    parameter : str
+    values : tuple
+
+    Examples
+    --------
+    >>> from cofactor.ratings import PMF
+    >>> With("link", ("identity",))(PMF(link="logistic", solver="lbfgs"))
+    False
+    """
+
+    parameter: str
+    values: tuple[Any, ...]
+
+    def __call__(self, model: Any) -> bool:
+        """Return whether a model has one of the values."""
+        return getattr(model, self.parameter) in self.values
+
+
+#: Whether models of a class can do something: yes, no, or what to ask a model that may or may not.
+Tag: TypeAlias = bool | Callable[[Any], bool]
+
+
+@dataclass(frozen=True)
+class Tags:
+    """What models of a class can do; ask a model with `can`, and let it refuse with `require`.
+
+    Attributes
+    ----------
+    weights : Tag
+        Whether ratings may have weights.
+    features : Tag
+        Whether a fit takes features of users and items, by which new ones are known.
+    shards : Tag
+        Whether `_fit` learns from ratings in shards too.
+    probabilities : Tag
+        Whether `scorer_` is a `ProbabilityScorer`, and the model has `predict_proba`.
+    fold_in_items : Tag
+        Whether rows of items say all of them, so that a fold-in of items predicts without those of training.
+    similar : Tag
+        Whether the model has `similar_items` and `item_vectors`.
+    explain : Tag
+        Whether the model has `explain`, and the method `_contributions` for it.
+    additive : Tag
+        Whether contributions sum to the score, but for an intercept.
+
+    Examples
+    --------
+    >>> from cofactor.ratings import ALS, MMMF
+    >>> ALS().can("explain"), MMMF().can("explain")
+    (True, False)
+    """
+
+    weights: Tag = False
+    features: Tag = False
+    shards: Tag = False
+    probabilities: Tag = False
+    fold_in_items: Tag = True
+    similar: Tag = False
+    explain: Tag = False
+    additive: Tag = True
+
+
+#: What a model without a tag says; ``{}`` stands for its name.
+_REFUSALS = {
+    "weights": "{} takes no weights of ratings",
+    "features": "{} takes no features of users or items",
+    "shards": "{} learns from ratings in memory alone",
+    "probabilities": "{} gives levels no probabilities",
+    "fold_in_items": "{} does not fold in items",
+    "similar": "{} does not say how alike items are",
+    "explain": (
+        "the scores of this {} are no sum over what a user rated or interacted with, "
+        "and there is no short way to what each changes"
+    ),
+    "additive": "the scores of {} are no sums of what ratings contribute",
+}
+
+#: What asks for it, where that is always the same.
+_ARGUMENTS = {"weights": "sample_weight", "shards": "X"}
+
+
+def refusal(model: Any, tag: str, argument: str | None = None) -> InvalidInputError:
+    """Return the error of a model that cannot do what callers may ask for, which names the models that can.
+
+    Parameters
+    ----------
+    model : InteractionModel
+    tag : str
+        Name of a field of `Tags`.
+    argument : str, optional
+        What asks for it; by default the one that is usual.
+
+    Examples
+    --------
+    >>> from cofactor.ratings import URP
+    >>> print(refusal(URP(), "weights"))
+    URP takes no weights of ratings; leave them out, or take one of ALS, BPMF, BinaryMMMF, HMF, MMMF, PMF, PMMMF
+    """
+    before, after = _REFUSALS[tag].split("{}")
+    name, own = type(model).__name__, getattr(model.tags, tag)
+    argument = argument or _ARGUMENTS.get(tag)
+    if isinstance(own, With):
+        first, *others = own.values
+        take: tuple[str | Argument, ...] = (
+            "take ",
+            Argument(own.parameter, first),
+            *(f" or {other!r}" for other in others),
+        )
+        subject = f"{before}{name} with ", Argument(own.parameter, getattr(model, own.parameter)), after
+        return InvalidInputError(subject, argument=argument, advice=take)
+    able = ", ".join(_able(model.family(), tag) or _able(model.family().__base__, tag))
+    advice = {
+        "weights": f"leave them out, or take one of {able}",
+        "features": f"{able} and Recommender do",
+        "shards": f"{able} learn in shards; others from the files themselves, in Python from X.to_ratings()",
+        "explain": f"those of {able} can be explained",
+    }
+    return InvalidInputError(f"{before}{name}{after}", argument=argument, advice=advice.get(tag, f"{able} do"))
+
+
+def _able(base: Any, tag: str) -> list[str]:
+    """Return the names of our models below a class that have a tag, if only with some parameters."""
+    ours = (kind for kind in kinds_of(base) if kind.__module__.startswith("cofactor."))
+    tags = {kind.__name__: getattr(kind.tags, tag) for kind in ours}
+    return sorted(name for name, own in tags.items() if own is True or isinstance(own, With))
+
+
+def _silent() -> Monitor:
+    return Monitor(None, False)
+
+
+@dataclass(frozen=True)
+class FitInput:
+    """All that a model learns from, in `fit` and in `fold_in`.
+
+    Attributes
+    ----------
+    ratings : Ratings
+        The ratings; in `fold_in` those of the new users.
+    monitor : Monitor
+        What is told about progress.
+    name : str
+        What warnings call the model, where it is part of another one; empty for the name of its class.
+    user_features, item_features : FeatureTable or None
+        What else is known of users and of items.
+    shadow : Ratings or None
+        Ratings of users who are predicted for but not learned from.
+    before : InteractionModel or None
+        The model as it was before this fit, or fold-in; a warm start goes on from there, and so does an update.
+    whole : Ratings or None
+        In an update all ratings of the model, those of other rows too.
+    update : int
+        Which update of the model renews the given rows, counted from 1; 0 in a fit, and in a fold-in.
+    """
+
+    ratings: Ratings
+    monitor: Monitor = field(default_factory=_silent)
+    name: str = ""
+    user_features: FeatureTable | None = None
+    item_features: FeatureTable | None = None
+    shadow: Ratings | None = None
+    before: InteractionModel | None = None
+    whole: Ratings | None = None
+    update: int = 0
+
+    @property
+    def in_shards(self) -> bool:
+        """Whether the ratings are `ShardedRatings`, which models get whose tags say so."""
+        given: object = self.ratings
+        return not isinstance(given, Ratings)
+
+    @property
+    def features(self) -> tuple[FeatureTable | None, FeatureTable | None]:
+        """Features of users, and of items."""
+        return self.user_features, self.item_features
+
+    def called(self, model: InteractionModel) -> str:
+        """Return what warnings call the model."""
+        return self.name or type(model).__name__
+
 
 #: What vectors are for.
 SIMILARITY, SCORES = "similarity", "scores"
@@ -582,8 +771,8 @@ class InteractionModel(Estimator, ABC):
         if self.stored_users_ is not None:
             whole._restore(_in_memory(self._saved()))
             whole._check_learned()
-        for name, field in self._learned.items():
-            if field.holds(InteractionModel):
+        for name, declared in self._learned.items():
+            if declared.holds(InteractionModel):
                 setattr(whole, name, [part.to_memory() for part in getattr(self, name)])
         whole.stored_users_ = None
         if isinstance(whole.ratings_, ShardedRatings):
@@ -610,8 +799,8 @@ class InteractionModel(Estimator, ABC):
 
     def _restore(self, saved: dict[str, Any]) -> None:
         """Take what `_saved` returned, read from a file and not checked yet."""
-        for name, field in self._learned.items():
-            setattr(self, name, field.from_plain(saved[name]))
+        for name, declared in self._learned.items():
+            setattr(self, name, declared.from_plain(saved[name]))
 
     def _summary(self) -> dict[str, Any]:
         """Return what the file says of the model to those who do not load it."""
@@ -668,7 +857,7 @@ class InteractionModel(Estimator, ABC):
         models : mapping of str to type
             Classes that parameters and parts may have, by name.
         """
-        from cofactor.ratings.stored_users import StoredUsers
+        from cofactor.ratings.shard_folder import StoredUsers
 
         model: Any = cls(**{name: from_plain(value, models) for name, value in member(header, "params", dict).items()})
         model._check_params()
@@ -783,6 +972,8 @@ class Factored(InteractionModel):
             return super().similar_items(items, n, candidates=candidates, min_ratings=min_ratings)
         check_is_fitted(self)
         self._refuse_fold_in("item")
+        from cofactor.ratings.features import with_new_items
+
         part = with_new_items(self, new_items)
         both = partial(directions, np.vstack([self.V_, part.V_]), covariance(self.U_))
         return self._similar("item", both, items, n, candidates, min_ratings, part.items_)
@@ -898,7 +1089,7 @@ def _lean(value: Any) -> Any:
 
 def _in_memory(value: Any) -> Any:
     """Return something learned with copies of all arrays that are mapped from a file."""
-    from cofactor.ratings.stored_users import copied
+    from cofactor.ratings.shard_folder import copied
 
     if isinstance(value, Mapping):
         return {name: _in_memory(one) for name, one in value.items()}

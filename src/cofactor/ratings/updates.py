@@ -19,24 +19,9 @@ from cofactor.checks import check_choice
 from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.model.convergence import callers_level
 from cofactor.model.state import member
-from cofactor.ratings.data import Ratings
-from cofactor.ratings.entries import entries_of_rows
+from cofactor.ratings.data import Ratings, entries_of_rows
 from cofactor.ratings.ids import IdMap
 from cofactor.typing import SideName
-
-__all__ = [
-    "KNOWN",
-    "RowMerge",
-    "Updates",
-    "advising",
-    "among",
-    "check_known",
-    "merged",
-    "union",
-    "warn_of_lost_times",
-    "without_ratings",
-]
-
 
 #: Share of ratings that came since the last fit from which another fit is due. On MovieLens 100K daily updates by a
 #: sixth of the ratings still cost nothing that could be measured: RMSE of `OrdinalProbit` .004 below that of a refit,

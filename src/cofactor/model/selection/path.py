@@ -15,19 +15,6 @@ from cofactor.model.progress import Monitor
 from cofactor.model.selection.trials import try_one
 from cofactor.solvers import Result
 
-__all__ = [
-    "EXPONENTS",
-    "PATH_TOL",
-    "PenaltyModel",
-    "Tried",
-    "Validation",
-    "candidate",
-    "hold_out_one_per_user",
-    "repeated",
-    "search_alpha",
-    "select_alpha",
-]
-
 #: Exponents i of the candidates 10^(i/16).
 EXPONENTS = range(4, 41)
 _COARSE = 4  #: first every fourth candidate, then those around the best one: three above it, two below

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from cofactor.checks import check_jobs
 from cofactor.interrupts import ending_all
 
-__all__ = ["out_of_fold_scores", "try_all", "try_one"]
-
 Part = TypeVar("Part")
 Candidate = TypeVar("Candidate")
 Outcome = TypeVar("Outcome")

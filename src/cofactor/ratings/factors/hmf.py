@@ -17,10 +17,8 @@ from cofactor.model.parallel import side_by_side
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.bmmmf import BinaryMMMF
-from cofactor.ratings.factors.scores import FactorScorer
-from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.scoring import Count, FirstBelow, Scorer
-from cofactor.ratings.tags import Tags
+from cofactor.ratings.interaction_model import FitInput, Tags
+from cofactor.ratings.scoring import Count, FactorScorer, FirstBelow, Scorer
 from cofactor.solvers.result import Callback
 from cofactor.text import counted
 

@@ -13,10 +13,9 @@ from cofactor.losses import MARGIN_LOSSES, AllThreshold, EntryLoss, ImmediateThr
 from cofactor.model.estimator import learned, param
 from cofactor.penalties import CentredL2, Penalty
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.base import Links
-from cofactor.ratings.factors.linked import FactorLink
+from cofactor.ratings.factors.base import FactorLink, Links
 from cofactor.ratings.factors.loss_fit import LossFactorization
-from cofactor.ratings.tags import Tags
+from cofactor.ratings.interaction_model import Tags
 
 CONSTRUCTIONS = {"all": AllThreshold, "immediate": ImmediateThreshold}
 

@@ -15,11 +15,8 @@ from cofactor.problems import PatchedMatrix, SingularProblem
 from cofactor.problems.singular import orthonormal
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.scores import FactorScorer, FactorScores
-from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.interaction_model import Factored
-from cofactor.ratings.scoring import COUNT, CommonBoundaries, half_way
-from cofactor.ratings.tags import Tags
+from cofactor.ratings.interaction_model import Factored, FitInput, Tags
+from cofactor.ratings.scoring import COUNT, CommonBoundaries, FactorScorer, FactorScores, half_way
 from cofactor.solvers.descent import repeat_updates
 
 _MORE_VECTORS = 10  #: columns of the subspace beyond those kept; the last of these then settle sooner

@@ -20,12 +20,10 @@ from cofactor.model.state import check_array
 from cofactor.problems.base import PartialProblem
 from cofactor.problems.gaussian_processes import HeldOutProcesses, LatentProcesses
 from cofactor.ratings.base import RatingModel
-from cofactor.ratings.data import Ratings
-from cofactor.ratings.entries import check_rows
-from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.probability import Pairwise, of_all_pairs
-from cofactor.ratings.scoring import PROBABILITY_DECISIONS, CommonBoundaries, ProbabilityScorer, half_way
-from cofactor.ratings.tags import Tags
+from cofactor.ratings.blocks import Pairwise
+from cofactor.ratings.data import Ratings, check_rows
+from cofactor.ratings.interaction_model import FitInput, Tags
+from cofactor.ratings.scoring import PROBABILITY_DECISIONS, CommonBoundaries, ProbabilityScorer, half_way, of_all_pairs
 from cofactor.ratings.updates import RowMerge
 from cofactor.solvers.lbfgs import lbfgs
 from cofactor.solvers.sgd import stochastic_gradient

@@ -24,11 +24,8 @@ from cofactor.model.progress import Monitor
 from cofactor.model.size import refuse_too_large
 from cofactor.problems.choice import soft_log
 from cofactor.ratings.blocks import INTERACTIONS_PER_BLOCK, each_block
-from cofactor.ratings.data import Ratings
-from cofactor.ratings.entries import entries_of_rows
-from cofactor.ratings.factors.scores import FactorScores
-from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.interaction_model import Factored, InteractionModel
+from cofactor.ratings.data import Ratings, entries_of_rows
+from cofactor.ratings.interaction_model import Factored, FitInput, InteractionModel, Tags
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.ranking.counts import (
     INTERACTED,
@@ -39,26 +36,14 @@ from cofactor.ratings.ranking.counts import (
     warn_of_all_again,
 )
 from cofactor.ratings.ranking.held_out import TIES, HeldOut, Trials, item_masses, popularity_prior
-from cofactor.ratings.recommendations import Recommendations
 from cofactor.ratings.reranking import Rules, check_rules
+from cofactor.ratings.scoring import FactorScores
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.similar import covariance, directions
-from cofactor.ratings.tags import Tags
-from cofactor.ratings.topn import Exclusion, Ranking
+from cofactor.ratings.topn import Exclusion, Ranking, Recommendations
 from cofactor.ratings.updates import RowMerge, Updates, check_known, warn_of_lost_times
 from cofactor.solvers.result import Callback
 from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures, SparseTable
-
-__all__ = [
-    "ImplicitFactorModel",
-    "ImplicitLinearModel",
-    "ImplicitModel",
-    "Rows",
-    "new_interactions",
-    "own_interactions",
-    "strengths_of",
-]
-
 
 #: Check of the parameter `popularity_weight`.
 POPULARITY_WEIGHT = number(low=0, high=1e6, also=["auto"])

@@ -13,11 +13,9 @@ from cofactor.kernels.sgd import rank_pairs
 from cofactor.kernels.threads import parallel_for
 from cofactor.model.estimator import learned, param
 from cofactor.model.progress import Monitor
-from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.interaction_model import FitInput
 from cofactor.ratings.ranking.base import ImplicitFactorModel, strengths_of
 from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
-
-__all__ = ["BPR"]
 
 #: Where "auto" begins, and by what it goes on.
 _FIRST, _STEP = 0.03, 2.0

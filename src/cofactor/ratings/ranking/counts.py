@@ -40,24 +40,6 @@ from cofactor.text import counted, few
 from cofactor.typing import Pairs, RatingValues, SparseTable
 from cofactor.weights import as_weights
 
-__all__ = [
-    "INTERACTED",
-    "as_interactions",
-    "as_kinds",
-    "counts_apart",
-    "holds_kinds",
-    "holds_no_ratings",
-    "joined_interactions",
-    "learned_weights",
-    "ratings_in",
-    "strengths",
-    "target_of",
-    "warn_of_a_robot",
-    "warn_of_all_again",
-    "weights_of_kinds",
-]
-
-
 #: The scale of interactions: level 2 for an item with one, level 1 for an item without; only interactions are stored.
 INTERACTED = np.array([0.0, 1.0])
 INTERACTED.setflags(write=False)

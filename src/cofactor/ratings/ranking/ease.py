@@ -23,16 +23,12 @@ from cofactor.model.progress import Monitor
 from cofactor.model.state import check_array, member
 from cofactor.problems.singular import leading_vectors
 from cofactor.ratings.blocks import each_block, products_of_rows
-from cofactor.ratings.data import Ratings
-from cofactor.ratings.entries import entries_of_rows
-from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.data import Ratings, entries_of_rows
+from cofactor.ratings.interaction_model import FitInput
 from cofactor.ratings.ranking.base import POPULARITY_WEIGHT, ImplicitLinearModel, Rows, strengths_of
 from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
-
-__all__ = ["EASE", "check_weights", "closed_form", "weighed_table"]
-
 
 #: Rows of XᵀX, or XXᵀ, up to which it is inverted, and the latter used, in double precision: where counts are large,
 #: 1 - h is a small difference.

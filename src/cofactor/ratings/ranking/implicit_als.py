@@ -16,14 +16,11 @@ from cofactor.model.estimator import learned, param
 from cofactor.model.progress import Monitor
 from cofactor.problems.implicit import ImplicitProblem
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.interaction_model import FitInput, Tags
 from cofactor.ratings.ranking.base import POPULARITY_WEIGHT, ImplicitFactorModel, own_interactions, strengths_of
 from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
 from cofactor.ratings.reasons import products
-from cofactor.ratings.tags import Tags
 from cofactor.solvers import alternating_least_squares
-
-__all__ = ["ImplicitALS"]
 
 #: What "auto" begins with, and the steps of its search.
 _FEW, _FIRST, _STEP, _LEAST, _DOUBLINGS = 16, 0.1, 10**0.5, 1e-6, 2

@@ -17,15 +17,12 @@ from cofactor.model.progress import Monitor
 from cofactor.problems.choice import soft_log
 from cofactor.problems.implicit import ImplicitLogisticProblem, SampledLogisticProblem
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.scores import FactorScores
-from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.interaction_model import FitInput, Tags
 from cofactor.ratings.ranking.base import ImplicitFactorModel, own_interactions, strengths_of
 from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
 from cofactor.ratings.reasons import products, with_constant, without_each
-from cofactor.ratings.tags import Tags
+from cofactor.ratings.scoring import FactorScores
 from cofactor.solvers import lbfgs
-
-__all__ = ["LogisticMF"]
 
 #: Factors that "auto" takes: so many times this power of the number of interactions.
 _FACTORS, _POWER = 0.43, 0.3

@@ -17,12 +17,10 @@ from cofactor.model.estimator import learned, param
 from cofactor.model.progress import Monitor
 from cofactor.ratings.blocks import each_block
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.interaction_model import FitInput
 from cofactor.ratings.ranking.base import POPULARITY_WEIGHT, ImplicitLinearModel, Rows, strengths_of
 from cofactor.ratings.ranking.held_out import HeldOut, Trials
 from cofactor.solvers.result import Callback
-
-__all__ = ["ItemKNN", "RP3beta"]
 
 #: Of "auto": what it begins with, and to which sides it goes on.
 _BETA, _BETAS = 0.4, ((0.6, 0.8), (0.2, 0.0))

@@ -33,16 +33,12 @@ from cofactor.kernels.threads import library_limit
 from cofactor.model.estimator import learned
 from cofactor.model.state import check_array
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.interaction_model import Factored
+from cofactor.ratings.interaction_model import Factored, Tags
 from cofactor.ratings.links import Link
-from cofactor.ratings.probability import Criterion, Expectation
 from cofactor.ratings.sampled.base import SampledModel
 from cofactor.ratings.sampled.samples import Draws, spaced
-from cofactor.ratings.tags import Tags
+from cofactor.ratings.scoring import Criterion, Expectation
 from cofactor.typing import SideName
-
-__all__ = ["LOG_ROOT", "PosteriorMeans", "ProbitDraws", "ProbitModel", "expectation_slopes"]
-
 
 _Array = NDArray[np.float64]
 
