@@ -929,3 +929,82 @@ def as_ratings(
             "X is a Ratings: build it with times, Ratings.from_pairs(..., times=...)", argument="time"
         )
     return X if sample_weight is None else X.reweighted(weights_of_entries(X, sample_weight))
+
+
+def merged(earlier: Ratings, later: Ratings) -> Ratings:
+    """Return the ratings of both, by the users and of the items of both; a pair that both have gets the later rating.
+
+    Parameters
+    ----------
+    earlier, later : Ratings
+        On the same scale. The ratings in `later` count as later whatever their times are. The result has times where
+        both have; ratings without weights weigh 1 where the others have some.
+
+    Examples
+    --------
+    >>> a = Ratings.from_pairs([("ann", "Up"), ("ann", "Alien")], [1, 2], scale=[1, 2, 3])
+    >>> b = Ratings.from_pairs([("ann", "Up"), ("bob", "Heat")], [3, 3], scale=[1, 2, 3])
+    >>> both = merged(a, b)
+    >>> both.items.ids.tolist(), both.shape, both.levels.tolist()
+    (['Alien', 'Heat', 'Up'], (2, 3), [2, 3, 3])
+    """
+    users, items = union(earlier.users, later.users), union(earlier.items, later.items)
+    parts = (earlier, later)
+    rows = np.concatenate([users.index(part.users.ids)[part.row_of_entry] for part in parts])
+    columns = np.concatenate([items.index(part.items.ids)[part.indices] for part in parts])
+    values = np.concatenate([part.values for part in parts])
+    pairs, n = rows.astype(np.int64) * len(items) + columns, earlier.n_ratings
+    kept = np.append(~np.isin(pairs[:n], pairs[n:]), np.ones(later.n_ratings, dtype=np.bool_))
+    timed = all(part.times is not None or not part.n_ratings for part in parts)
+    known = [part.times for part in parts if part.times is not None]
+    times = np.concatenate(known)[kept] if timed and known else None
+    weights = None
+    if any(part.weights is not None for part in parts):
+        every = [np.ones(part.n_ratings) if part.weights is None else part.weights for part in parts]
+        weights = np.concatenate(every)[kept]
+    entries = rows[kept], columns[kept], values[kept]
+    both = Ratings.from_entries(users, items, *entries, earlier.scale, times=times, weights=weights)
+    return replace(both, coding=later.coding or earlier.coding)
+
+
+def among(ratings: Ratings, users: IdMap | None = None, items: IdMap | None = None) -> Ratings:
+    """Return the ratings by some users and of some items; those without ratings remain.
+
+    Parameters
+    ----------
+    ratings : Ratings
+    users, items : IdMap, optional
+        Of whom; by default all. Ids that the ratings do not know are left out.
+
+    Examples
+    --------
+    >>> a = Ratings.from_pairs([("ann", "Up"), ("bob", "Alien")], [1, 2], scale=[1, 2, 3])
+    >>> among(a, users=IdMap(["bob", "eve"]))
+    Ratings(1 user, 2 items, 1 rating on 1, 2, 3)
+    """
+    chosen_users, chosen_items = _both(ratings.users, users), _both(ratings.items, items)
+    rows = chosen_users.index(ratings.users.ids)[ratings.row_of_entry]
+    columns = chosen_items.index(ratings.items.ids)[ratings.indices]
+    keep = (rows >= 0) & (columns >= 0)
+    some = rows[keep], columns[keep], ratings.values[keep]
+    times, weights = (None if one is None else one[keep] for one in (ratings.times, ratings.weights))
+    found = Ratings.from_entries(chosen_users, chosen_items, *some, ratings.scale, times=times, weights=weights)
+    return replace(found, coding=ratings.coding)
+
+
+def without_ratings(users: IdMap, items: IdMap, scale: NDArray[np.float64]) -> Ratings:
+    """Return no ratings of these users and items."""
+    none = np.zeros(0, dtype=np.int32)
+    return Ratings.from_entries(users, items, none, none, np.zeros(0), scale)
+
+
+def union(first: IdMap, second: IdMap) -> IdMap:
+    """Return the ids of both."""
+    if (first.index(second.ids) >= 0).all():
+        return first
+    return IdMap([*first.ids.tolist(), *second.ids.tolist()])
+
+
+def _both(known: IdMap, wanted: IdMap | None) -> IdMap:
+    """Return those ids which are wanted."""
+    return known if wanted is None else IdMap(known.ids[wanted.index(known.ids) >= 0])

@@ -20,10 +20,9 @@ from cofactor.errors import InvalidInputError
 from cofactor.files import PathLike
 from cofactor.progress import tell
 from cofactor.ratings import shard_folder
-from cofactor.ratings.data import ColumnEntries, Ratings, sides_of
+from cofactor.ratings.data import ColumnEntries, Ratings, among, sides_of
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.shard_folder import InFolder, OfItems, OfRows
-from cofactor.ratings.updates import among
 from cofactor.solvers.parts import Journal, OneByOne, Part, Rounds
 from cofactor.solvers.workers import OnWorkers
 from cofactor.text import counted, some_of

@@ -38,11 +38,10 @@ from cofactor.limits import MAX_LEVELS
 from cofactor.metrics.scale import as_scale
 from cofactor.model.state import plain
 from cofactor.ratings import shard_folder
-from cofactor.ratings.data import Duplicates, Ratings, check_duplicates
+from cofactor.ratings.data import Duplicates, Ratings, check_duplicates, union
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.shard_folder import Manifest, StoredShard
 from cofactor.ratings.sharded import ShardedRatings, shard_bounds
-from cofactor.ratings.updates import union
 
 _INTEGER = "^(-?[1-9][0-9]{0,18}|0)$"  # as `cofactor.datasets.cells` reads integers
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.progress import Monitor
-from cofactor.model.selection.trials import try_one
 from cofactor.solvers import Result
 
 #: Exponents i of the candidates 10^(i/16).
@@ -293,7 +292,7 @@ class _Path:
     def try_candidate(self, exponent: int, starts: list[Any]) -> list[Tried]:
         """Note the errors of a candidate; return what came out on each split."""
         alpha = self.unit * candidate(exponent)
-        tried = try_one(lambda split, alpha, start: split.fit(alpha, start), self.splits, alpha, starts)
+        tried = [split.fit(alpha, start) for split, start in zip(self.splits, starts, strict=True)]
         self.errors[exponent] = [one.errors for one in tried]
         self.monitor.note(f"validation, alpha {alpha:.3g}", len(self.errors), _MOST, self.mean(exponent))
         return tried

@@ -97,7 +97,7 @@ class ALS(FactorModel):
     array([2., 3.])
     """
 
-    tags = Tags(weights=True, features=True, shards=True, similar=True, explain=True)
+    tags = Tags(weights=True, features=True, shards=True, similar=True, vectors=True, explain=True)
 
     n_factors: int = param(default=10, kw_only=False)
     solver: str = param(one_of(["exact", "cg"]), default="exact")

@@ -20,14 +20,22 @@ from sklearn.base import clone
 
 from cofactor.checks import make_generator, number, one_of, positive_weight, whole
 from cofactor.errors import InvalidInputError
-from cofactor.model.convergence import callers_level, warn_if_unfinished
+from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
 from cofactor.model.state import check_array, last_length, plain
 from cofactor.penalties import L2, AroundL2, RegressedL2
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.interaction_model import Factored, FitInput, Tags
-from cofactor.ratings.scoring import COUNT, Boundaries, FactorScorer, FactorScores, UserBoundaries
+from cofactor.ratings.interaction_model import FitInput, Tags
+from cofactor.ratings.scoring import (
+    COUNT,
+    Boundaries,
+    FactorScorer,
+    FactorScores,
+    UserBoundaries,
+    first_items,
+    first_users,
+)
 from cofactor.solvers import Result
 from cofactor.solvers.result import Callback
 
@@ -175,7 +183,7 @@ class _SavedValidation:
         return Validation.from_plain(state)
 
 
-class FactorModel(Factored, RatingModel):
+class FactorModel(RatingModel):
     """A model x_ij = U_i·V_j + b_i + c_j with a penalty of weight `alpha`, given or chosen by validation.
 
     Subclasses minimise their objective (`solve`), and say where one level ends and the next begins (`_boundaries`); by
@@ -211,7 +219,7 @@ class FactorModel(Factored, RatingModel):
         What features say of users and of items, in models that take some.
     """
 
-    tags = Tags(similar=True)
+    tags = Tags(similar=True, vectors=True)
 
     n_factors: int = param(whole(), default=10, kw_only=False)
     alpha: Any = param(positive_weight("auto"), default="auto", kw_only=False)
@@ -310,7 +318,7 @@ class FactorModel(Factored, RatingModel):
         )
         if users is not None or items is not None:
             self.links_ = (users, items)
-        self._set_result(result, given)
+        self._set_result(result, given.name)
         self._warn_if_all_alike(given)
 
     def _solver_by_parts(self) -> tuple[str, Callable[..., Solved]]:
@@ -344,18 +352,12 @@ class FactorModel(Factored, RatingModel):
         self.stored_users_, users = found.users(ratings, type(self).__name__)
         self.__dict__.update(found.learned, **users)
         found.parts.done()
-        self._set_result(found.result, given)
+        self._set_result(found.result, given.name)
 
     def _set_alpha(self, choose: Callable[[], Validation]) -> None:
         """Set alpha, and how it was chosen if it is not given."""
         self.validation_ = choose() if self.alpha == "auto" else None
         self.alpha_ = float(self.alpha if self.validation_ is None else self.validation_.best)
-
-    def _set_result(self, result: Result, given: FitInput) -> None:
-        """Set what a solver says of its solution, and warn if it has not finished."""
-        self.objective_, self.certificate_, self.n_iter_ = result.objective, result.certificate, result.n_iter
-        self.history_, self.seconds_ = result.history, result.seconds
-        warn_if_unfinished(result, self, name=given.name)
 
     def _warn_if_all_alike(self, given: FitInput) -> None:
         """Warn about a penalty so strong that factors are zero and everybody is alike.
@@ -405,28 +407,3 @@ class FactorModel(Factored, RatingModel):
             if link is not None:
                 link.check({name: shapes[name] for name in names})
         self._factor_scores.check()
-
-
-#: Standard deviation of the entries of U and V at the start. Zero is a stationary point, so it must not be tiny;
-#: on MovieLens 100K, .05 to .3 reach the same objective in the same number of iterations.
-START_SCALE = 0.1
-
-
-def first_users(
-    counts: NDArray[np.int64], d: int, n_levels: int, generator: np.random.Generator
-) -> dict[str, NDArray[Any]]:
-    """Return the arrays U, b and own of users with so many ratings.
-
-    For users without ratings the objective is the penalty alone: zero is their optimum, and they start there.
-    """
-    own = np.tile(np.arange(1, n_levels) - n_levels / 2, (len(counts), 1))
-    return {"U": _factors(counts, d, generator), "b": np.zeros(len(counts)), "own": own}
-
-
-def first_items(counts: NDArray[np.int64], d: int, generator: np.random.Generator) -> dict[str, NDArray[Any]]:
-    """Return the arrays V and c of items with so many ratings, likewise."""
-    return {"V": _factors(counts, d, generator), "c": np.zeros(len(counts))}
-
-
-def _factors(counts: NDArray[np.int64], d: int, generator: np.random.Generator) -> NDArray[np.float32]:
-    return generator.normal(0, START_SCALE, (len(counts), d)).astype(np.float32) * (counts > 0)[:, None]

@@ -22,9 +22,8 @@ from cofactor.problems.observed import Entries, ShardProblem, ShardVectors, User
 from cofactor.problems.users import generators_of_shards
 from cofactor.ratings import shard_folder
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.base import first_items, first_users
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.scoring import half_way
+from cofactor.ratings.scoring import first_items, first_users, half_way
 from cofactor.ratings.shard_folder import MANIFEST, Finish, StoredShard, StoredUsers
 from cofactor.ratings.sharded import InMemory, ShardedRatings
 from cofactor.solvers.descent import descend

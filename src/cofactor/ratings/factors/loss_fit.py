@@ -45,7 +45,7 @@ class LossFactorization(FactorModel):
     Subclasses name the loss and its targets, the free arrays of users with their penalties, and boundaries.
     """
 
-    tags = Tags(weights=True, shards=True, similar=True)
+    tags = Tags(weights=True, shards=True, similar=True, vectors=True)
 
     n_factors: int = param(default=100)
     margin: str = param(one_of(MARGIN_LOSSES), default="smooth-hinge")

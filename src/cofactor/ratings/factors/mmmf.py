@@ -98,7 +98,7 @@ class MMMF(LossFactorization):
     array([1., 3., 4.])
     """
 
-    tags = Tags(weights=True, features=True, shards=True, similar=True)
+    tags = Tags(weights=True, features=True, shards=True, similar=True, vectors=True)
 
     alpha_thresholds: float = param(number(low=0), default=5.0)
     construction: str = param(one_of(CONSTRUCTIONS), default="all")

@@ -118,7 +118,11 @@ class PMF(FactorModel):
 
     #: "sgd" steps once for each rating.
     tags = Tags(
-        weights=With("solver", ("als", "lbfgs")), shards=True, similar=True, explain=With("link", ("identity",))
+        weights=With("solver", ("als", "lbfgs")),
+        shards=True,
+        similar=True,
+        vectors=True,
+        explain=With("link", ("identity",)),
     )
 
     n_factors: int = param(default=10, kw_only=False)

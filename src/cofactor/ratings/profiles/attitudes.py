@@ -12,12 +12,12 @@ from scipy.special import expit, logit, psi
 
 from cofactor.checks import make_generator, number, one_of, positive_weight, whole
 from cofactor.kernels import mixtures, products
-from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.estimator import learned, param
 from cofactor.problems.base import PartialProblem
 from cofactor.problems.profiles import AttitudeProblem, ProfileProblem, odds_of
 from cofactor.ratings.base import RatingModel
+from cofactor.ratings.blocks import each_cut
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.interaction_model import FitInput, Tags
 from cofactor.ratings.scoring import PROBABILITY_DECISIONS, ProbabilityScorer
@@ -200,9 +200,7 @@ class URP(RatingModel):
         arrays = problem.arrays(result.x)
         self.gamma_, self.beta_, self.concentration_ = arrays["gamma"], arrays["beta"], arrays["concentration"]
         self.marginal_ = level_marginal(ratings)
-        self.objective_, self.certificate_, self.n_iter_ = result.objective, result.certificate, result.n_iter
-        self.history_, self.seconds_ = result.history, result.seconds
-        warn_if_unfinished(result, self)
+        self._set_result(result)
 
     @property
     def scorer_(self) -> URPScorer:
@@ -216,12 +214,8 @@ class URP(RatingModel):
         ratings = given.ratings
         a = self.concentration_
         gamma = a + ratings.user_counts[:, None] / len(a)
-        cuts = cut_rows(ratings.indptr, _URP_ENTRIES)
-        entries = (ratings.indptr, ratings.indices, ratings.levels)
-        parallel_for(
-            lambda k: mixtures.fold_users(cuts[k], cuts[k + 1], *entries, a, self.beta_, *_FOLD_IN, gamma),
-            len(cuts) - 1,
-        )
+        given_to_all = ratings.indptr, ratings.indices, ratings.levels, a, self.beta_, *_FOLD_IN, gamma
+        each_cut(lambda lo, hi: mixtures.fold_users(lo, hi, *given_to_all), ratings.indptr, _URP_ENTRIES)
         self.gamma_ = gamma
 
     def _fold_in_items(self, given: FitInput) -> None:
@@ -231,12 +225,9 @@ class URP(RatingModel):
         gamma = self.gamma_
         weights = np.exp(psi(gamma) - psi(gamma.sum(axis=1, keepdims=True)))
         beta = np.repeat((prior / prior.sum(axis=1, keepdims=True))[:, :, None], gamma.shape[1], axis=2)
-        cuts = cut_rows(ratings.col_indptr, _URP_ENTRIES)
-        entries = (ratings.col_indptr, ratings.col_indices, ratings.levels[ratings.to_csr])
-        parallel_for(
-            lambda k: mixtures.fold_items(cuts[k], cuts[k + 1], *entries, weights, prior, *_FOLD_IN, beta),
-            len(cuts) - 1,
-        )
+        entries = ratings.col_indptr, ratings.col_indices, ratings.levels[ratings.to_csr]
+        given_to_all = *entries, weights, prior, *_FOLD_IN, beta
+        each_cut(lambda lo, hi: mixtures.fold_items(lo, hi, *given_to_all), ratings.col_indptr, _URP_ENTRIES)
         self.beta_ = beta
 
 
@@ -416,9 +407,7 @@ class Attitude(RatingModel):
         self.expression_[ratings.user_counts == 0] = self.frequencies_
         self.factors_, self.base_ = np.array(arrays["factors"]), base + arrays["shift"]
         self.marginal_ = level_marginal(ratings)
-        self.objective_, self.certificate_, self.n_iter_ = result.objective, result.certificate, result.n_iter
-        self.history_, self.seconds_ = result.history, result.seconds
-        warn_if_unfinished(result, self)
+        self._set_result(result)
 
     @property
     def scorer_(self) -> AttitudeScorer:
@@ -433,13 +422,9 @@ class Attitude(RatingModel):
         prior = logit(self.frequencies_)
         logits = np.tile(prior, (len(ratings.users), 1))
         odds, growth = odds_of(self.base_), np.expm1(self.factors_)
-        cuts = cut_rows(ratings.indptr, _ATTITUDE_ENTRIES)
-        entries = (ratings.indptr, ratings.indices, ratings.levels)
-
-        def users(k: int) -> None:
-            products.express(cuts[k], cuts[k + 1], *entries, prior, odds, self.factors_, growth, *_FOLD_IN, logits)
-
-        parallel_for(users, len(cuts) - 1)
+        entries = ratings.indptr, ratings.indices, ratings.levels
+        given_to_all = *entries, prior, odds, self.factors_, growth, *_FOLD_IN, logits
+        each_cut(lambda lo, hi: products.express(lo, hi, *given_to_all), ratings.indptr, _ATTITUDE_ENTRIES)
         self.expression_ = expit(logits)
         self.expression_[ratings.user_counts == 0] = self.frequencies_
 

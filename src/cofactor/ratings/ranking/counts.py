@@ -22,7 +22,7 @@ from cofactor.limits import LARGEST
 from cofactor.model.progress import Monitor
 from cofactor.model.times import the_times
 from cofactor.problems.choice import soft_log
-from cofactor.ratings.data import Ratings
+from cofactor.ratings.data import Ratings, union
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.interactions import (
     FrameRoles,
@@ -35,7 +35,6 @@ from cofactor.ratings.interactions import (
     weights_of_entries,
 )
 from cofactor.ratings.ranking.held_out import HeldOut, Trials, popularity_prior
-from cofactor.ratings.updates import union
 from cofactor.text import counted, few
 from cofactor.typing import Pairs, RatingValues, SparseTable
 from cofactor.weights import as_weights

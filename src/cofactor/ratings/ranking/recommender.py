@@ -29,7 +29,7 @@ from cofactor.progress import tell
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.features import FeatureTable, tables_of, unknown_features
-from cofactor.ratings.interaction_model import FitInput, InteractionModel, Tags
+from cofactor.ratings.interaction_model import FitInput, InteractionModel, Tags, Updates, warn_of_lost_times
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.ranking.base import ImplicitFactorModel, ImplicitModel, new_interactions
 from cofactor.ratings.ranking.choosing import (
@@ -64,7 +64,6 @@ from cofactor.ratings.scoring import ProbabilityScorer, expected
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.similar import Vectors, directions_of_interactions
 from cofactor.ratings.topn import Exclusion, Recommendations
-from cofactor.ratings.updates import Updates, warn_of_lost_times
 from cofactor.solvers.result import Callback, Progress
 from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures, SparseTable
 
@@ -887,7 +886,7 @@ class Recommender(InteractionModel):
             grown.implicit_models_ = []
             for part in self.implicit_models_:
                 later = copy.copy(part)
-                later._set_interactions(interactions, None)
+                later.set_interactions(interactions, None)
                 later._refit(FitInput(interactions), part)
                 grown.implicit_models_.append(later)
             grown.cold_ = None if self.cold_ is None else self.cold_.among(self.items_, both.items)

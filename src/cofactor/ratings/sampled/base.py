@@ -28,7 +28,7 @@ from cofactor.model.state import plain
 from cofactor.problems.users import EntryUsers, Users, UsersHere, UsersInShards
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.interaction_model import FitInput, Tags
+from cofactor.ratings.interaction_model import FitInput, RowMerge, Tags
 from cofactor.ratings.links import LinkedSides, decompose_mask
 from cofactor.ratings.sampled.chains import (
     FitChains,
@@ -56,7 +56,6 @@ from cofactor.ratings.sampled.samples import (
 from cofactor.ratings.scoring import PROBABILITY_DECISIONS
 from cofactor.ratings.shard_folder import Rows, StoredUsers
 from cofactor.ratings.sharded import ShardedRatings
-from cofactor.ratings.updates import RowMerge
 from cofactor.samplers import Chain, Diagnostics, Kept, Posterior, diagnose, run, to_inference_data
 from cofactor.solvers.parts import Rounds
 from cofactor.solvers.result import Callback

@@ -24,7 +24,7 @@ from cofactor.model.state import last_length
 from cofactor.problems.max_margin import BuffetPosterior, FixedPrior, HingePosterior, HingeUsers, ThresholdPrior
 from cofactor.problems.priors import LinkedPrior
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.interaction_model import FitInput, Tags
+from cofactor.ratings.interaction_model import FitInput, RowMerge, Tags
 from cofactor.ratings.links import Features, Link, Side
 from cofactor.ratings.sampled.base import SampledModel, UserPlan
 from cofactor.ratings.sampled.chains import FitChains
@@ -32,7 +32,6 @@ from cofactor.ratings.sampled.fold_in import ConditionalChains, PaddedRatings, p
 from cofactor.ratings.sampled.samples import Draws, Sample, SampledScorer, Samples
 from cofactor.ratings.scoring import COUNT, PROBABILITY_DECISIONS
 from cofactor.ratings.shard_folder import StoredUsers
-from cofactor.ratings.updates import RowMerge
 from cofactor.samplers import Posterior
 from cofactor.typing import SideName
 

@@ -28,8 +28,8 @@ from cofactor.problems.drift import Drift, Moments
 from cofactor.problems.ordinal_probit import OrdinalProbitPosterior, OrdinalUsers, log_gaps
 from cofactor.problems.priors import BiasedPrior
 from cofactor.problems.users import Users
-from cofactor.ratings.data import Ratings, as_ratings
-from cofactor.ratings.interaction_model import FitInput
+from cofactor.ratings.data import Ratings, as_ratings, merged
+from cofactor.ratings.interaction_model import FitInput, RowMerge
 from cofactor.ratings.links import Link, Side
 from cofactor.ratings.lookup import Lookup, TimedUsers
 from cofactor.ratings.reasons import products, with_constant, without_each
@@ -41,7 +41,6 @@ from cofactor.ratings.sampled.samples import SampledScorer, Samples, SampleSubse
 from cofactor.ratings.scoring import Criterion, Expectation
 from cofactor.ratings.shard_folder import StoredUsers
 from cofactor.ratings.sharded import ShardedRatings
-from cofactor.ratings.updates import RowMerge, merged
 from cofactor.samplers import Posterior, State
 from cofactor.text import counted
 from cofactor.typing import Ids, Pairs, RatingValues, SideFeatures, SideName, SparseTable
