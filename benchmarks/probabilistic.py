@@ -18,7 +18,7 @@ from cofactor.evaluation import StrongGeneralization, WeakGeneralization
 from cofactor.kernels.threads import thread_limit
 from cofactor.metrics import probability_report, rating_report
 from cofactor.ratings import OrdinalProbit, as_ratings
-from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.interaction_model import FitInput
 from cofactor.ratings.sampled import base as sampled
 from cofactor.samplers import Chain, run
 from cofactor.text import without_zero

@@ -127,7 +127,7 @@ ERRORS = (
     ),
     Planted(
         "duplicates: first in place of last",
-        "ratings/entries.py",
+        "ratings/data.py",
         "    ends = np.flatnonzero(np.append(~repeated, True))\n    if times is None:",
         "    ends = np.flatnonzero(np.append(True, ~repeated))\n    if times is None:",
         "tests/contract/test_input.py -k duplicates",

@@ -35,7 +35,7 @@ from cofactor.interrupts import begin_worker, held_back
 from cofactor.kernels import cache, threads
 from cofactor.labels import MODELS as LABEL_MODELS
 from cofactor.labels import TRANSFORMERS
-from cofactor.model.label_splits import StratifiedLabelKFold
+from cofactor.model.splits import StratifiedLabelKFold
 from cofactor.progress import when_compiling
 from cofactor.ratings import MMMF, RatingModel
 from cofactor.ratings import MODELS as RATING_MODELS

@@ -17,7 +17,7 @@ from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.evaluation import LABEL_PROTOCOLS, PROTOCOLS, Search, select_parameters, splitter_of
 from cofactor.labels import PLST, MLkNN
 from cofactor.model.selection.judges import OWN
-from cofactor.model.selection.trials import out_of_fold_scores, try_all, try_one
+from cofactor.model.selection.trials import out_of_fold_scores, try_all
 from cofactor.ratings import ALS, OrdinalProbit
 
 STARS = make_ratings(40, 30, 3, density=0.4, random_state=0)
@@ -40,7 +40,6 @@ def test_every_candidate_is_tried_on_every_part_in_order():
         (3, [3, 30]),
     ]
     assert seen == [(1, 2), (10, 2), (1, 3), (10, 3)]
-    assert try_one(lambda part, candidate, start: (part, start), [1, 2], "c", ["a", "b"]) == [(1, "a"), (2, "b")]
 
 
 def test_an_error_says_which_candidate_was_tried():

@@ -13,7 +13,7 @@ from tests.ratings.same import assert_same
 import cofactor
 from cofactor.model.splits import WeakGeneralization
 from cofactor.ratings import ALS, Ratings, ShardedRatings, as_ratings
-from cofactor.ratings.entries import observed
+from cofactor.ratings.data import observed
 
 
 def some_ratings(n_users: int = 400, n_items: int = 500, n_ratings: int = 100_000) -> Ratings:

@@ -9,7 +9,7 @@ import pytest
 from cofactor.datasets import load_ratings
 from cofactor.evaluation import FoldInScorer, StrongGeneralization, evaluate
 from cofactor.ratings import ALS, HMF, MMMF, PMMMF, IdMap, RatingModel, as_ratings
-from cofactor.ratings.updates import among, merged
+from cofactor.ratings.data import among, merged
 
 from .reference import planted
 

@@ -17,7 +17,7 @@ from cofactor.datasets import RatingDataset
 from cofactor.errors import InputWarning
 from cofactor.model.times import seconds_of, split_times
 from cofactor.ratings import ALS, MODELS, OrdinalProbit, Ratings, as_ratings
-from cofactor.ratings.updates import among, merged, without_ratings
+from cofactor.ratings.data import among, merged, without_ratings
 
 PAIRS = [("bob", 20), ("ann", 10), ("bob", 10), ("eve", 30)]
 VALUES = [3, 5, 1, 4]

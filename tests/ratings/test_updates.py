@@ -26,9 +26,9 @@ from cofactor.ratings import (
     Recommender,
     as_ratings,
 )
-from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.data import among
+from cofactor.ratings.interaction_model import FitInput, RowMerge, Updates
 from cofactor.ratings.ranking import MODELS
-from cofactor.ratings.updates import RowMerge, Updates, among
 
 from .reference import planted
 

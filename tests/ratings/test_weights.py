@@ -27,8 +27,7 @@ from cofactor.ratings import (
     RatingModel,
     Recommender,
 )
-from cofactor.ratings.data import Ratings
-from cofactor.ratings.updates import among, merged
+from cofactor.ratings.data import Ratings, among, merged
 
 WEIGHED = {
     "ALS": ALS(2, 0.5, random_state=0),

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     )
     from cofactor.evaluation.store import Result, ResultStore, StoreError, tidy
     from cofactor.evaluation.tables import MeanTable, mean_table, split_scores
-    from cofactor.model.label_splits import GroupedLabelKFold, StratifiedLabelHoldout, StratifiedLabelKFold
     from cofactor.model.named_splits import LABEL_PROTOCOLS, PROTOCOLS, splitter_of
     from cofactor.model.selection.grid import select_parameters
     from cofactor.model.selection.judges import Choice
@@ -42,9 +41,12 @@ if TYPE_CHECKING:
     from cofactor.model.selection.trials import out_of_fold_scores, try_all
     from cofactor.model.splits import (
         GivenSplits,
+        GroupedLabelKFold,
         Holdout,
         NewUsers,
         PerUserHoldout,
+        StratifiedLabelHoldout,
+        StratifiedLabelKFold,
         StrongGeneralization,
         TimeSplit,
         UserLast,

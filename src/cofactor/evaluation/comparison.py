@@ -48,8 +48,7 @@ from cofactor.model.selection.grid import Grid, check_grid, seeded
 from cofactor.model.selection.search import Search
 from cofactor.model.splits import Parts
 from cofactor.model.times import seconds_of, timed_pairs
-from cofactor.ratings.described import takes_features
-from cofactor.ratings.features import FeatureTable
+from cofactor.ratings.features import FeatureTable, takes_features
 from cofactor.ratings.ranking.popularity import Popularity
 from cofactor.text import counted, did_you_mean
 from cofactor.version import __version__

@@ -22,8 +22,7 @@ from cofactor.model.facts import chosen_alpha
 from cofactor.model.named_splits import parts_of, splitter_of
 from cofactor.model.splits import Parts, pair_numbers
 from cofactor.model.times import pairs_for, timed_pairs
-from cofactor.ratings.described import PairQuery, tables_of, takes_features
-from cofactor.ratings.features import FeatureTable
+from cofactor.ratings.features import FeatureTable, PairQuery, tables_of, takes_features
 from cofactor.ratings.interactions import as_numbers, split_xy
 from cofactor.typing import Pairs, RandomState, SideFeatures
 

@@ -36,8 +36,7 @@ from cofactor.model.splits import Parts
 from cofactor.model.times import pairs_for, timed_pairs
 from cofactor.problems.choice import among_the_next
 from cofactor.ratings.base import RatingModel
-from cofactor.ratings.described import new_rows, takes_features
-from cofactor.ratings.features import FeatureTable
+from cofactor.ratings.features import FeatureTable, new_rows, takes_features
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.interactions import as_numbers, read_pairs, split_xy
 from cofactor.ratings.ranking.base import ImplicitModel

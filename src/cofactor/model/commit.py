@@ -22,8 +22,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-__all__ = ["committed", "learned_names"]
-
 _Model = TypeVar("_Model")
 
 

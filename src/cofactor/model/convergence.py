@@ -12,16 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 from cofactor.solvers.result import Result
 from cofactor.text import counted
 
-__all__ = [
-    "NothingPredictedWarning",
-    "callers_level",
-    "predicts_none",
-    "warn_if_unfinished",
-    "warn_of_unsolved",
-    "with_unfinished",
-]
-
-
 _PASSED_OVER = ("cofactor", "joblib")
 
 

@@ -26,8 +26,6 @@ from typing import Any, TypeVar
 
 from cofactor.errors import InvalidInputError
 
-__all__ = ["PARAMETERS", "documented_parameters", "fill_docs", "filled"]
-
 _Class = TypeVar("_Class", bound=type[Any])
 
 _FEATURES = "array-like, sparse matrix or array, or frame, of shape (n, D)"

@@ -28,8 +28,6 @@ from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.model.state import is_mapped
 from cofactor.text import did_you_mean
 
-__all__ = ["Check", "Estimator", "learned", "param"]
-
 #: Raises an error if a value cannot be that of a parameter of this name.
 Check = Callable[[str, Any], None]
 

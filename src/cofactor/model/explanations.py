@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from cofactor.metrics.by_label import plain_values
 from cofactor.text import counted
 
-__all__ = ["Explanation", "described", "group_lines"]
-
 _CUT = 40  #: characters of a name in texts
 
 

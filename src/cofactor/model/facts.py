@@ -9,8 +9,6 @@ from typing import Any
 
 from cofactor.errors import Text
 
-__all__ = ["Facts", "chosen_alpha", "settings_of", "summary"]
-
 
 @dataclass(frozen=True)
 class Facts:

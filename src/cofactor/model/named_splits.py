@@ -11,32 +11,20 @@ import numpy as np
 from sklearn.model_selection import KFold, PredefinedSplit
 
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
-from cofactor.model.label_splits import GroupedLabelKFold, StratifiedLabelKFold
 from cofactor.model.splits import (
     GivenSplits,
+    GroupedLabelKFold,
     Holdout,
     NewUsers,
     Parts,
     PerUserHoldout,
+    StratifiedLabelKFold,
     StrongGeneralization,
     TimeSplit,
     UserLast,
     WeakGeneralization,
 )
 from cofactor.text import did_you_mean
-
-__all__ = [
-    "FOLDS",
-    "LABEL_PROTOCOLS",
-    "PROTOCOLS",
-    "SINGLE",
-    "Task",
-    "as_protocol",
-    "folds_in",
-    "kind_of",
-    "parts_of",
-    "splitter_of",
-]
 
 Task = Literal["ratings", "labels"]
 
@@ -53,58 +41,36 @@ class _Sizes:
     groups: Any
     times: Any
 
-    def kfold(self) -> Any:
-        return KFold(self.n_splits, shuffle=True, random_state=self.random_state)
 
-    def holdout(self) -> Any:
-        return Holdout(self.test_size, self.n_splits, self.random_state)
+def _kfold(s: _Sizes) -> Any:
+    return KFold(s.n_splits, shuffle=True, random_state=s.random_state)
 
-    def weak(self) -> Any:
-        return WeakGeneralization(self.n_splits, self.random_state)
 
-    def strong(self) -> Any:
-        return StrongGeneralization(self.test_users, self.n_splits, self.random_state)
-
-    def per_user(self) -> Any:
-        return PerUserHoldout(self.test_size, self.n_splits, self.random_state)
-
-    def new_users(self) -> Any:
-        return NewUsers(self.test_users, self.test_size, self.n_splits, self.random_state)
-
-    def official(self) -> Any:
-        return PredefinedSplit(np.where(self.train_rows, -1, 0))
-
-    def stratified(self) -> Any:
-        return StratifiedLabelKFold(self.n_splits, random_state=self.random_state)
-
-    def stratified_pairs(self) -> Any:
-        return StratifiedLabelKFold(self.n_splits, order=2, random_state=self.random_state)
-
-    def grouped(self) -> Any:
-        return GroupedLabelKFold(self.n_splits, groups=self.groups, random_state=self.random_state)
-
-    def by_rows(self) -> Any:
-        return TimeSplit(self.n_splits)
-
-    def by_time(self) -> Any:
-        return TimeSplit(self.n_splits, times=self.times, test_size=self.test_size)
-
-    def user_last(self) -> Any:
-        return UserLast(self.test_size, times=self.times)
+def _holdout(s: _Sizes) -> Any:
+    return Holdout(s.test_size, s.n_splits, s.random_state)
 
 
 _BY_NAME: Mapping[Task, Mapping[str, Callable[[_Sizes], Any]]] = {
     "ratings": {
-        "holdout": _Sizes.holdout, "weak": _Sizes.weak, "strong": _Sizes.strong, "kfold": _Sizes.kfold,
-        "time": _Sizes.by_time, "user-last": _Sizes.user_last,
-        "per-user": _Sizes.per_user, "new-users": _Sizes.new_users,
+        "holdout": _holdout,
+        "weak": lambda s: WeakGeneralization(s.n_splits, s.random_state),
+        "strong": lambda s: StrongGeneralization(s.test_users, s.n_splits, s.random_state),
+        "kfold": _kfold,
+        "time": lambda s: TimeSplit(s.n_splits, times=s.times, test_size=s.test_size),
+        "user-last": lambda s: UserLast(s.test_size, times=s.times),
+        "per-user": lambda s: PerUserHoldout(s.test_size, s.n_splits, s.random_state),
+        "new-users": lambda s: NewUsers(s.test_users, s.test_size, s.n_splits, s.random_state),
     },
     "labels": {
-        "kfold": _Sizes.kfold, "holdout": _Sizes.holdout, "official": _Sizes.official,
-        "stratified": _Sizes.stratified, "stratified-pairs": _Sizes.stratified_pairs,
-        "grouped": _Sizes.grouped, "time": _Sizes.by_rows,
+        "kfold": _kfold,
+        "holdout": _holdout,
+        "official": lambda s: PredefinedSplit(np.where(s.train_rows, -1, 0)),
+        "stratified": lambda s: StratifiedLabelKFold(s.n_splits, random_state=s.random_state),
+        "stratified-pairs": lambda s: StratifiedLabelKFold(s.n_splits, order=2, random_state=s.random_state),
+        "grouped": lambda s: GroupedLabelKFold(s.n_splits, groups=s.groups, random_state=s.random_state),
+        "time": lambda s: TimeSplit(s.n_splits),
     },
-}  # fmt: skip
+}
 
 PROTOCOLS: tuple[str, ...] = tuple(_BY_NAME["ratings"])
 """Names of the ways to split ratings: a random part, one rating of each user, users held out, folds; by time: what came

@@ -11,8 +11,6 @@ from typing import Any, cast
 
 from cofactor.errors import InvalidInputError
 
-__all__ = ["kinds_of", "offered_if"]
-
 
 def kinds_of(base: type[Any]) -> list[type[Any]]:
     """Return the classes below a class of which there can be instances, each before those below it.

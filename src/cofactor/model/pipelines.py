@@ -24,8 +24,6 @@ from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.model.state import member, packed, unpacked
 from cofactor.persistence import Adapter, Arrays
 
-__all__ = ["ADAPTERS", "ADAPTERS_BY_NAME"]
-
 #: Parameters of vectorizers that are types of numbers.
 _DTYPES = ("float32", "float64", "int32", "int64")
 

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils import estimator_html_repr
 
-__all__ = ["html_of"]
-
 _WIDE, _HIGH = 220, 60  # of the picture
 _BLUE = "#0072b2"
 

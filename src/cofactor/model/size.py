@@ -7,8 +7,6 @@ from typing import Any
 from cofactor.errors import Argument
 from cofactor.limits import FIT
 
-__all__ = ["refuse_too_large"]
-
 #: Parameters that the size of a model grows with, beyond that of its data, unless its `_sizes` says which.
 _SIZES = ("n_factors", "n_components", "n_members", "n_sweeps", "n_chains")
 

@@ -19,18 +19,6 @@ from cofactor.masks import refuse_masked
 from cofactor.model.convergence import callers_level
 from cofactor.text import counted, is_number, seconds_of_date
 
-__all__ = [
-    "is_missing",
-    "likely_seconds",
-    "pairs_for",
-    "seconds_of",
-    "split_times",
-    "the_times",
-    "timed_pairs",
-    "times_of_column",
-    "with_times",
-]
-
 _EPOCH = datetime(1970, 1, 1)
 _YEAR_1990, _YEAR_2200 = 631_152_000, 7_258_118_400  # in seconds
 _UNITS = {"milliseconds": 10**3, "microseconds": 10**6, "nanoseconds": 10**9}

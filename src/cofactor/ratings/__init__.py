@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from cofactor.ratings.factors.pmmmf import PMMMF
     from cofactor.ratings.factors.svd import RatingSVD
     from cofactor.ratings.ids import IdMap
-    from cofactor.ratings.profiles.attitude import Attitude
+    from cofactor.ratings.profiles.attitudes import URP, Attitude
     from cofactor.ratings.profiles.gplvm import GPLVM
-    from cofactor.ratings.profiles.urp import URP
     from cofactor.ratings.ranking import (
         BPR,
         EASE,
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
         RP3beta,
     )
     from cofactor.ratings.reasons import Reasons
-    from cofactor.ratings.recommendations import Recommendations
     from cofactor.ratings.reranking import Rules
     from cofactor.ratings.sampled.bpmf import BPMF
     from cofactor.ratings.sampled.gibbs_mmmf import GibbsIPMMMF, GibbsMMMF
@@ -49,6 +47,7 @@ if TYPE_CHECKING:
     from cofactor.ratings.sharded import ShardedRatings
     from cofactor.ratings.sharding import append_files, shard_files
     from cofactor.ratings.similar import Vectors
+    from cofactor.ratings.topn import Recommendations
 
 #: Every model by its class name.
 MODELS: Registry[type[RatingModel]] = Registry.of(

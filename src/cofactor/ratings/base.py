@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_callback, check_flag, check_number, one_of
@@ -19,51 +18,45 @@ from cofactor.errors import Argument, InvalidInputError
 from cofactor.frames import collected
 from cofactor.metrics.scale import as_scale
 from cofactor.model.commit import committed, learned_names
-from cofactor.model.convergence import callers_level
+from cofactor.model.convergence import callers_level, warn_if_unfinished
 from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import param
-from cofactor.model.progress import Monitor
 from cofactor.model.size import refuse_too_large
 from cofactor.ratings.blocks import each_block, pairs_per_block
-from cofactor.ratings.data import Ratings, as_ratings
-from cofactor.ratings.described import tables_of, with_new_items
-from cofactor.ratings.entries import check_levels, check_variety, refuse_interactions
-from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.data import (
+    Ratings,
+    among,
+    as_ratings,
+    check_levels,
+    check_variety,
+    merged,
+    refuse_interactions,
+    without_ratings,
+)
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.interaction_model import InteractionModel
-from cofactor.ratings.interactions import Interactions, as_numbers, rating_values, recoded, split_xy
-from cofactor.ratings.lookup import Lookup
-from cofactor.ratings.probability import criterion_of
-from cofactor.ratings.scoring import ProbabilityScorer, Scorer
-from cofactor.ratings.topn import Ranking
-from cofactor.ratings.updates import (
+from cofactor.ratings.interaction_model import (
+    FitInput,
+    InteractionModel,
     RowMerge,
     Updates,
     advising,
-    among,
+    available_with,
     check_known,
-    merged,
     warn_of_lost_times,
-    without_ratings,
 )
-from cofactor.solvers.result import Callback
+from cofactor.ratings.interactions import Interactions, as_numbers, rating_values, recoded, split_xy
+from cofactor.ratings.lookup import Lookup
+from cofactor.ratings.scoring import ProbabilityScorer, Scorer, criterion_of
+from cofactor.ratings.topn import Ranking
+from cofactor.solvers.result import Callback, Result
 from cofactor.text import counted, some_of
 from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures, SideName, SparseTable
 
 if TYPE_CHECKING:
     from cofactor.ratings.features import FeatureTable
-    from cofactor.ratings.recommendations import Recommendations
     from cofactor.ratings.reranking import Rules
     from cofactor.ratings.sharded import ShardedRatings
-    from cofactor.ratings.topn import Exclusion
-
-
-def _folds_in_items(model: RatingModel) -> bool:
-    return model.can("fold_in_items")
-
-
-def _has_probabilities(model: RatingModel) -> bool:
-    return model.can("probabilities")
+    from cofactor.ratings.topn import Exclusion, Recommendations
 
 
 @fill_docs
@@ -140,7 +133,7 @@ class RatingModel(InteractionModel):
                 setattr(self, name, _merged_parts(getattr(self, name), getattr(part, name), merge))
 
     def _fit_bytes(self, ratings: Any) -> int:
-        """Return what a fit takes at least: here factors in float32, of which there are no more than users or items."""
+        """Return what a fit takes at least: factors in float32, of which there are no more than users or items."""
         n, m = ratings.shape
         elsewhere = not isinstance(ratings, Ratings) and ratings.work.client is not None
         return 4 * (m if elsewhere else n + m) * min(getattr(self, "n_factors", 0), n, m)
@@ -202,7 +195,11 @@ class RatingModel(InteractionModel):
         for argument, features in (("user_features", user_features), ("item_features", item_features)):
             if features is not None:
                 self.require("features", argument)
-        tables = tables_of(X, user_features, item_features) if self.can("features") else (None, None)
+        tables: tuple[FeatureTable | None, FeatureTable | None] = (None, None)
+        if self.can("features"):
+            from cofactor.ratings.features import tables_of
+
+            tables = tables_of(X, user_features, item_features)
         self._check_params()
         return FitInput(self._read(X, y, time, sample_weight), user_features=tables[0], item_features=tables[1])
 
@@ -248,30 +245,17 @@ class RatingModel(InteractionModel):
         if new.weights is not None:
             self.require("weights")
 
-    def learn(self, given: FitInput, listener: Callback | None = None) -> Self:
-        """Learn from checked ratings, wholly or not at all: a fit that fails leaves the model as it was.
+    def set_interactions(self, interactions: Ratings, updates: Updates | None) -> None:
+        """See `InteractionModel`."""
+        super().set_interactions(interactions, updates)
+        self.coding_ = interactions.coding
 
-        For models that are made of others, as `learn_as_part`, `folded_in` and `items_folded_in` are; `fit` is for all
-        else.
-
-        Parameters
-        ----------
-        given : FitInput
-        listener : callable, optional
-            Called with progress; by default the model's own callback is.
-
-        Returns
-        -------
-        self
-        """
-        ratings, listener = given.ratings, listener or getattr(self, "callback", None)
-        refuse_too_large(self, self._fit_bytes(ratings), ratings.n_ratings)
-        show, name = bool(getattr(self, "verbose", 0)), type(self).__name__
-        with committed(self) as fitted, Monitor(listener, show, name) as monitor:
-            fitted.users_, fitted.items_, fitted.scale_ = ratings.users, ratings.items, ratings.scale
-            fitted.ratings_, fitted.coding_, fitted.updates_ = ratings, ratings.coding, Updates(ratings.n_ratings)
-            fitted._fit(replace(given, monitor=monitor, before=self))
-        return self
+    def _set_result(self, result: Result, name: str = "") -> None:
+        """Set what a solver says of its solution, and warn if it has not finished; `name` is what to call the model."""
+        model: Any = self
+        model.objective_, model.certificate_, model.n_iter_ = result.objective, result.certificate, result.n_iter
+        model.history_, model.seconds_ = result.history, result.seconds
+        warn_if_unfinished(result, self, name=name)
 
     def learn_as_part(self, ratings: Ratings, listener: Callback | None, name: str = "") -> Self:
         """Learn as a part of another model, which keeps the ratings.
@@ -361,7 +345,7 @@ class RatingModel(InteractionModel):
         pairs = self._asked(X, time)
         return self.scorer_.margins(*pairs)
 
-    @available_if(_has_probabilities)
+    @available_with("probabilities")
     def predict_proba(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[Any]:
         """Return the probability of every level; only models that have such probabilities have this method.
 
@@ -451,6 +435,8 @@ class RatingModel(InteractionModel):
             self._require_ratings(("pass ", Argument("exclude_seen", False), ", or "))
         catalog, ranking = self._catalog(), self._ranking(at_least, quantile)
         if new_items is not None:
+            from cofactor.ratings.features import with_new_items
+
             part = with_new_items(self, new_items)
             if not len(part.items_):
                 raise InvalidInputError((Argument("new_items"), " holds no item that is new"), argument="new_items")
@@ -551,7 +537,7 @@ class RatingModel(InteractionModel):
         """
         return self.folded_in(self._new_users(X, y, user_features, known, time, sample_weight))
 
-    @available_if(_folds_in_items)
+    @available_with("fold_in_items")
     def fold_in_items(
         self,
         X: Pairs | None = None,
@@ -593,12 +579,8 @@ class RatingModel(InteractionModel):
         >>> model.fold_in_items(item_features={"new": ["drama"]}).predict([(0, "new"), (1, "new")])
         array([1., 4.])
         """
-        from cofactor.ratings.features import FeatureTable, unknown_features
-
         check_is_fitted(self)
-        table = None if item_features is None else FeatureTable.read(item_features, "item_features")
-        if table is not None and not self.knows_features("item"):
-            raise unknown_features(table.argument)
+        table = self._new_features("item", item_features)
         ratings = self._new_items(X, y, known, table, time, sample_weight)
         return self.items_folded_in(FitInput(ratings, item_features=table))
 
@@ -624,24 +606,15 @@ class RatingModel(InteractionModel):
         time, sample_weight : array-like, optional
             Of the ratings.
         """
-        from cofactor.ratings.features import FeatureTable, unknown_features
-
         check_is_fitted(self)
-        table = None if user_features is None else FeatureTable.read(user_features, "user_features")
-        if table is not None and not self.knows_features("user"):
-            raise unknown_features(table.argument)
-        return FitInput(self._of_new_users(X, y, known, table, time, sample_weight), user_features=table)
-
-    def _of_new_users(
-        self, X: Any, y: Any, known: str, table: FeatureTable | None, time: Any, sample_weight: Any
-    ) -> Ratings:
-        """Return the ratings of the users to fold in, of the items of the model."""
+        table = self._new_features("user", user_features)
         _check_given(X, y, known, table, sample_weight)
         items, scale = self.items_, self.scale_
         if sparse.issparse(X):
             Lookup(self.users_, items).check_columns(X)
         if X is None and table is not None:
-            return self._resolve_known(without_ratings(table.ids, items, scale), known, "users")
+            new = self.resolve_known(without_ratings(table.ids, items, scale), known, "users")
+            return FitInput(new, user_features=table)
         with advising():
             new = as_ratings(
                 X,
@@ -654,11 +627,20 @@ class RatingModel(InteractionModel):
                 sample_weight=sample_weight,
             )
         self._check_new(new)
-        if sparse.issparse(X):
-            return new  # rows have no ids, so they are new users
-        if table is not None:
-            new = merged(without_ratings(_others(table.ids, self.users_), items, scale), new)
-        return self._resolve_known(new, known, "users")
+        if not sparse.issparse(X):  # whose rows have no ids, so they are new users
+            if table is not None:
+                new = merged(without_ratings(_others(table.ids, self.users_), items, scale), new)
+            new = self.resolve_known(new, known, "users")
+        return FitInput(new, user_features=table)
+
+    def _new_features(self, side: SideName, given: SideFeatures | None) -> FeatureTable | None:
+        """Return features of those who are new, of a model that was fitted with such; None without."""
+        from cofactor.ratings.features import table_of, unknown_features
+
+        table = table_of(given, f"{side}_features")
+        if table is not None and not self.knows_features(side):
+            raise unknown_features(table.argument)
+        return table
 
     def _new_items(
         self,
@@ -687,7 +669,7 @@ class RatingModel(InteractionModel):
         _check_given(X, y, known, table, sample_weight)
         users, scale = self.users_, self.scale_
         if X is None and table is not None:
-            return self._resolve_known(without_ratings(users, table.ids, scale), known, "items")
+            return self.resolve_known(without_ratings(users, table.ids, scale), known, "items")
         given = Interactions.read(X, y, time, sample_weight)
         items = IdMap(given.items, "the item ids of X")
         rows, columns = users.index(given.users), items.index(given.items)
@@ -711,7 +693,7 @@ class RatingModel(InteractionModel):
         self._check_new(new)
         if table is not None:
             new = merged(without_ratings(users, _others(table.ids, self.items_), scale), new)
-        return new if sparse.issparse(X) else self._resolve_known(new, known, "items")
+        return new if sparse.issparse(X) else self.resolve_known(new, known, "items")
 
     def folded_in(self, given: FitInput) -> Self:
         """Return a copy that knows the given users instead of those of training; see `learn`.

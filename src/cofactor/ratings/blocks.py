@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.kernels.cooccurrences import inner_products
-from cofactor.kernels.threads import parallel_for, thread_limit
+from cofactor.kernels.threads import cut_rows, parallel_for, thread_limit
 
-__all__ = [
-    "BLOCK_BYTES",
-    "INTERACTIONS_PER_BLOCK",
-    "each_block",
-    "pairs_per_block",
-    "products_of_rows",
-    "rows_of",
-    "tile_shape",
-]
+#: A function of users and items by index, a number for each pair.
+Pairwise: TypeAlias = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
 #: What one block of predictions may take, in all models. Every thread works on one block.
 BLOCK_BYTES: Final = 8 << 20
@@ -86,6 +79,18 @@ def each_block(task: Callable[[int, int], object], n: int, size: int) -> None:
         return task(k * size, min((k + 1) * size, n))
 
     parallel_for(block, -(-n // size))
+
+
+def each_cut(task: Callable[[int, int], object], indptr: NDArray[Any], n_entries: int) -> None:
+    """Call `task(lo, hi)` for rows next to each other, of about so many entries together, on all threads.
+
+    Examples
+    --------
+    >>> each_cut(lambda lo, hi: print(lo, hi), np.array([0, 3, 5]), 9)
+    0 2
+    """
+    cuts = cut_rows(indptr, n_entries)
+    parallel_for(lambda k: task(cuts[k], cuts[k + 1]), len(cuts) - 1)
 
 
 def products_of_rows(rows: NDArray[Any], others: NDArray[Any]) -> NDArray[Any]:

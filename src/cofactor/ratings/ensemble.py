@@ -20,10 +20,8 @@ from cofactor.model.progress import Monitor
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.mmmf import MMMF
-from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.probability import Criterion
-from cofactor.ratings.scoring import ProbabilityScorer
-from cofactor.ratings.tags import Tag, Tags
+from cofactor.ratings.interaction_model import FitInput, Tag, Tags
+from cofactor.ratings.scoring import Criterion, ProbabilityScorer
 from cofactor.solvers.result import Callback
 
 _FAR = 10.0  #: largest margin of a member in an average; infinite ones count as this

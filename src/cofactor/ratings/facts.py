@@ -9,8 +9,6 @@ from cofactor.model.facts import Facts, chosen_alpha
 from cofactor.model.state import is_mapped
 from cofactor.text import counted
 
-__all__ = ["facts_of", "iterations", "predicts_ratings"]
-
 _TRIED = ("model", "settings", "gain", "weight")
 
 

@@ -19,8 +19,6 @@ from cofactor.model.state import member
 from cofactor.text import counted, some_of
 from cofactor.typing import Ids
 
-__all__ = ["ConcatIds", "IdMap", "id_column"]
-
 _DENSE_TABLE = 1 << 20  # a lookup table of up to this many int32 (4 MB) is always worth it
 _EXACT_FLOAT = 2.0**53  # whole floats beyond this may stand for several integers
 

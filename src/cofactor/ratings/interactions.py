@@ -29,18 +29,19 @@ from cofactor.frames import as_array, as_frame, as_series, collected, ordered_co
 from cofactor.masks import refuse_masked
 from cofactor.model.convergence import callers_level
 from cofactor.model.times import seconds_of, split_times, the_times, times_of_column
-from cofactor.ratings.entries import FOR_WORDS
 from cofactor.ratings.ids import IdMap, id_column
 from cofactor.text import counted, is_number, some_of
 from cofactor.typing import Pairs, RatingValues
 from cofactor.weights import as_weights
 
-__all__ = [
-    *("FrameRoles", "Interactions", "as_numbers", "is_data_set", "place_of_kinds", "rating_values", "read_pairs"),
-    *("refuse_none", "split_xy", "warn_of", "weights_of_entries"),
-]
-
 _NESTED = nw.List, nw.Array, nw.Struct
+
+#: What to do with words as ratings.
+FOR_WORDS = (
+    "give a number for each word, such as y = [{'down': 1, 'up': 2}[word] for word in y], say their order, such as "
+    "y = pandas.Categorical(y, ['down', 'up'], ordered=True), or read a file of words with "
+    "cofactor.datasets.read_ratings(path, scale=['down', 'up'])"
+)
 
 
 @dataclass(frozen=True, eq=False)

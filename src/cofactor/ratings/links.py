@@ -255,16 +255,7 @@ class Link:
 
     def to_state(self) -> dict[str, Any]:
         """Return the attributes as a dictionary of arrays and numbers."""
-        standard = None if self.standard is None else self.standard.to_state()
-        return {
-            "argument": self.argument,
-            "n_sparse": self.n_sparse,
-            "projection": self.projection,
-            "usual": self.usual,
-            "standard": standard,
-            "axes": self.axes,
-            "foreign": self.foreign,
-        }
+        return {**vars(self), "standard": None if self.standard is None else self.standard.to_state()}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Link:

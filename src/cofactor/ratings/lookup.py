@@ -24,8 +24,6 @@ from cofactor.ratings.interactions import read_pairs
 from cofactor.text import counted, few, literal, some_of
 from cofactor.typing import Ids, Pairs, SideName
 
-__all__ = ["Lookup", "TimedUsers", "ids_given"]
-
 
 def ids_given(given: Any, argument: str, advice: str = "select the one of ids") -> Any:
     """Return the ids that a caller gave: also as a series, or as the only column of whatever models take as a frame.

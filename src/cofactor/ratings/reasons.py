@@ -14,8 +14,6 @@ from cofactor.frames import frame_of
 from cofactor.model.explanations import Explanation
 from cofactor.typing import Frame
 
-__all__ = ["Reasons", "products", "with_constant", "without_each"]
-
 
 @dataclass(frozen=True, eq=False)
 class Reasons:

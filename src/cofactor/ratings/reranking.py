@@ -21,9 +21,6 @@ from cofactor.ratings.ids import IdMap
 from cofactor.ratings.similar import Vectors, directions
 from cofactor.text import counted, few
 
-__all__ = ["Arrangement", "Quotas", "Rules", "Search", "arranged", "check_rules"]
-
-
 _QUOTAS = ("at_most", "at_least")
 
 

@@ -20,16 +20,12 @@ from cofactor.errors import InvalidInputError
 from cofactor.files import PathLike
 from cofactor.progress import tell
 from cofactor.ratings import shard_folder
-from cofactor.ratings.data import Ratings
-from cofactor.ratings.entries import ColumnEntries, sides_of
+from cofactor.ratings.data import ColumnEntries, Ratings, among, sides_of
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.shard_folder import InFolder, OfItems, OfRows
-from cofactor.ratings.updates import among
 from cofactor.solvers.parts import Journal, OneByOne, Part, Rounds
 from cofactor.solvers.workers import OnWorkers
 from cofactor.text import counted, some_of
-
-__all__ = ["ExecutionConfig", "InMemory", "ShardedRatings", "shard_bounds"]
 
 #: Bytes of what a fit finds for users that it takes to memory, and a file of the model holds, if nothing else is asked.
 MOST_IN_MEMORY = 1 << 30

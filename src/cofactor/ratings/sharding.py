@@ -36,24 +36,10 @@ from cofactor.limits import MAX_LEVELS
 from cofactor.metrics.scale import as_scale
 from cofactor.model.state import plain
 from cofactor.ratings import shard_folder
-from cofactor.ratings.data import Duplicates, Ratings
-from cofactor.ratings.entries import check_duplicates
+from cofactor.ratings.data import Duplicates, Ratings, check_duplicates, union
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.shard_folder import Manifest, StoredShard
 from cofactor.ratings.sharded import ShardedRatings, shard_bounds
-from cofactor.ratings.updates import union
-
-__all__ = [
-    "IdEncoder",
-    "Listener",
-    "Reading",
-    "ShardingJournal",
-    "append_files",
-    "first_repeated",
-    "shard_files",
-    "sources_of",
-]
-
 
 _INTEGER = "^(-?[1-9][0-9]{0,18}|0)$"  # as `cofactor.datasets.table` reads integers
 

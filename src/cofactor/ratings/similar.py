@@ -16,8 +16,6 @@ from cofactor.kernels.threads import library_limit
 from cofactor.ratings.data import Ratings
 from cofactor.typing import SideName
 
-__all__ = ["Vectors", "covariance", "directions", "directions_of_interactions"]
-
 #: Share of the largest variance of the other side's factors, below which a direction is no more than rounding.
 _RANK = 1e-12
 

@@ -1,4 +1,4 @@
-"""The search for the best items: what ranks them, what is hidden, and the highest scores tile by tile.
+"""Top-N lists: what ranks items, what is hidden, the highest scores tile by tile, and what every `recommend` returns.
 
 Items that callers leave out are left out for all users, or for each.
 """
@@ -6,26 +6,157 @@ Items that callers leave out are left out for all users, or for each.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import Argument, InputWarning, InvalidTypeError
+from cofactor.files import PathLike
+from cofactor.frames import frame_of
 from cofactor.kernels.ranking import keep_best
 from cofactor.kernels.threads import thread_limit
 from cofactor.limits import CELLS
 from cofactor.model.convergence import callers_level
-from cofactor.ratings.blocks import each_block, tile_shape
+from cofactor.ratings.blocks import Pairwise, each_block, tile_shape
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.ids import IdMap
+from cofactor.ratings.ids import ConcatIds, IdMap
 from cofactor.ratings.lookup import Lookup, ids_given
-from cofactor.ratings.probability import Pairwise
 from cofactor.text import counted, few
+from cofactor.typing import Frame
 
-__all__ = ["Excluded", "Exclusion", "ExclusionMask", "Ranking", "Rescorer", "best_items", "ids_of"]
+if TYPE_CHECKING:
+    from cofactor.ratings.reranking import Arrangement, Rules
+
+
+@dataclass(frozen=True, eq=False)
+class Recommendations:
+    """What is recommended to users, best first: ``items, scores = model.recommend(...)``, and more by name.
+
+    Attributes
+    ----------
+    users : ndarray of shape (k,)
+        User ids.
+    items : ndarray of shape (k, n)
+        Item ids. A user with fewer items left than n has None in the last columns; the dtype is then object.
+    scores : ndarray of shape (k, n), float64
+        What they are ranked by, of a `Recommender` a logarithm of a probability or of an expected gain; -inf where
+        there is no item.
+    p_interact : ndarray of shape (k, n), float64, or None
+        Of a `Recommender` the probability p that the item is the next one that the user interacts with. Among the next
+        k it is with a probability of about k p, or 1 if that is less: of held-out interactions of MovieLens 100K, .505
+        were where this said .477, and .242, .138, .073, .035 where it said .243, .140, .071, .032.
+    p_like : ndarray of shape (k, n), float64, or None
+        The probability that the user likes it, given an interaction; None without a rating model.
+
+    Examples
+    --------
+    >>> items, p = np.array([["Up", None]], dtype=object), np.array([[0.5, np.nan]])
+    >>> found = Recommendations(np.array([7]), items, np.array([[-0.7, -np.inf]]), p)
+    >>> found.to_frame("polars").columns, len(found.to_frame("polars"))
+    (['user', 'rank', 'item', 'score', 'p_interact'], 1)
+    >>> items, scores = found
+    >>> found[0] is items
+    True
+    """
+
+    users: NDArray[Any]
+    items: NDArray[Any]
+    scores: NDArray[np.float64]
+    p_interact: NDArray[np.float64] | None = None
+    p_like: NDArray[np.float64] | None = None
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        """Give items and scores."""
+        return iter((self.items, self.scores))
+
+    def __getitem__(self, k: int) -> NDArray[Any]:
+        """Return items for 0, and scores for 1."""
+        return (self.items, self.scores)[k]
+
+    def __len__(self) -> int:
+        return 2
+
+    def __repr__(self) -> str:
+        return f"Recommendations({counted(len(self.users), 'user', form=',')}, {self.items.shape[1]} items each)"
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self, n: int | None = 20) -> str:
+        """Return the first rows in aligned columns.
+
+        Parameters
+        ----------
+        n : int or None, default=20
+            How many recommendations to show; None for all.
+
+        Examples
+        --------
+        >>> items, p = np.array([["Up", "Alien"]]), np.array([[0.25, 0.125]])
+        >>> print(Recommendations(np.array([7]), items, np.log(p), p).text())
+        user  rank   item   score  p_interact
+        -------------------------------------
+           7     1     Up  -1.386       0.250
+           7     2  Alien  -2.079       0.125
+        """
+        columns = self._columns()
+        shown = len(columns["user"]) if n is None else min(n, len(columns["user"]))
+        cells = [[name, *map(_cell, column[:shown].tolist())] for name, column in columns.items()]
+        widths = [max(map(len, column)) for column in cells]
+        lines = ["  ".join(map(str.rjust, row, widths)) for row in zip(*cells, strict=True)]
+        more = len(columns["user"]) - shown
+        below = [f"… and {more:,} more"] if more else []
+        return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:], *below])
+
+    def to_frame(self, kind: str = "pandas") -> Frame:
+        """Return a row for each recommendation: user, rank from 1, item, score; p_interact and p_like where known.
+
+        Parameters
+        ----------
+        kind : {"pandas", "polars", "pyarrow"}, default="pandas"
+            Whose frame, or table. Columns of polars and pyarrow have one type; where ids have several it is an error.
+        """
+        return frame_of(self._columns(), kind)
+
+    def write(self, path: PathLike, *, safe_csv: bool = False) -> None:
+        """Write the columns of `to_frame` to a file, which has its name only when it is whole.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Its suffix says the format: ``.parquet``, ``.csv``, ``.tsv``, and of text also ``.gz`` after these.
+        safe_csv : bool, default=False
+            Write text so that no spreadsheet takes it for a formula, see `cofactor.datasets.write_table`.
+
+        Raises
+        ------
+        InvalidInputError
+            If the suffix is another one, or Parquet is to hold ids of several types.
+        """
+        from cofactor.datasets.write import write_table
+
+        write_table(path, self._columns(), safe_csv=safe_csv)
+
+    def _columns(self) -> dict[str, NDArray[Any]]:
+        """Return a column for each thing that is known of a recommendation."""
+        k, n = self.items.shape
+        there = np.isfinite(self.scores).ravel()
+        columns: dict[str, NDArray[Any]] = {
+            "user": np.repeat(self.users, n),
+            "rank": np.tile(np.arange(1, n + 1), k),
+            "item": self.items.ravel(),
+            "score": self.scores.ravel(),
+        }
+        chances = {"p_interact": self.p_interact, "p_like": self.p_like}
+        columns |= {name: table.ravel() for name, table in chances.items() if table is not None}
+        return {name: column[there] for name, column in columns.items()}
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
 #: What a caller may leave out: ids of items, or such for each user.
@@ -333,3 +464,97 @@ def highest(
     order = np.lexsort((items, -scores))[:, :n]
     rows = np.arange(len(items))[:, None]
     return items[rows, order], scores[rows, order]
+
+
+@dataclass(frozen=True, eq=False)
+class Catalog:
+    """Users, items, who has seen what, and what is known of items: all that lists need besides scores.
+
+    Attributes
+    ----------
+    users, items : IdMap
+    seen : Ratings or None
+        What users rated, or interacted with.
+    support : callable
+        Returns how many users interacted with each item, and how many users there were.
+    directions : callable
+        Returns vectors of items, of length 1 or 0, whose inner products say how alike items are.
+    """
+
+    users: IdMap
+    items: Any
+    seen: Any
+    support: Callable[[], tuple[NDArray[Any], int]]
+    directions: Callable[[], NDArray[np.float64]]
+
+    @property
+    def lookup(self) -> Lookup:
+        """The users and items by their ids."""
+        return Lookup(self.users, self.items)
+
+    def with_items(self, new: IdMap) -> Self:
+        """Return a catalog with new items after the known ones: without interactions, and like no other."""
+
+        def support() -> tuple[NDArray[Any], int]:
+            counts, n_users = self.support()
+            return np.append(counts, np.zeros(len(new))), n_users
+
+        def directions() -> NDArray[np.float64]:
+            known = self.directions()
+            return np.vstack([known, np.zeros((len(new), known.shape[1]))])
+
+        return replace(self, items=ConcatIds(self.items, new), support=support, directions=directions)
+
+    def allowed(self, candidates: Iterable[Any] | None, exclude: Exclusion) -> tuple[NDArray[np.bool_], Excluded]:
+        """Return which items may be recommended to anybody, and what is left out."""
+        known, out = self.lookup, np.zeros(len(self.items), dtype=np.bool_)
+        excluded = Excluded.of(known, exclude)
+        out[known.candidates(candidates)] = True
+        out[excluded.everywhere] = False
+        return out, excluded
+
+    def arrangement(self, rules: Rules, allowed: NDArray[np.bool_], n: int) -> tuple[Arrangement, NDArray[np.bool_]]:
+        """Look up rules for lists of n of the allowed items; return also which of these they allow."""
+        from cofactor.ratings.reranking import Arrangement
+
+        return Arrangement.of(rules, self.items, allowed, n, self.support, self.directions)
+
+    def best_lists(
+        self,
+        ranking: Ranking,
+        users: Any,
+        n: int,
+        *,
+        exclude_seen: bool,
+        exclude: Exclusion,
+        candidates: Iterable[Any] | None,
+        rules: Rules | None,
+    ) -> Recommendations:
+        """Return the best items that may be recommended, arranged by rules if there are any.
+
+        Parameters
+        ----------
+        ranking : Ranking
+        users : ndarray of int, or TimedUsers
+            By index.
+        n, exclude_seen, exclude, candidates, rules
+            As in `recommend`.
+        """
+        allowed, excluded = self.allowed(candidates, exclude)
+        hidden = ExclusionMask(self.seen if exclude_seen else None, excluded)
+        ids = self.users.ids[np.asarray(users)]
+        if rules is None:
+            best, scores = best_items(ranking, users, np.flatnonzero(allowed).astype(np.int32), n, hidden)
+            return Recommendations(ids, ids_of(self.items, best), scores)
+        from cofactor.ratings.reranking import arranged
+
+        arrangement, allowed = self.arrangement(rules, allowed, n)
+        left, bonus = np.flatnonzero(allowed).astype(np.int32), arrangement.bonus
+        raised = ranking.raised(bonus) if bonus.any() else ranking
+
+        def search(rows: NDArray[Any], width: int) -> tuple[NDArray[Any], ...]:
+            found, values = best_items(raised, users[rows], left, width, hidden)
+            return found, values - bonus[found]
+
+        best, scores = arranged(search, arrangement, len(users), len(left), n)
+        return Recommendations(ids, ids_of(self.items, best), scores)

@@ -20,7 +20,7 @@ from cofactor.files import display_name, read_bytes, to_utf8
 from cofactor.limits import MAX_LEVELS
 from cofactor.model.splits import pair_numbers
 from cofactor.ratings import Ratings, as_ratings
-from cofactor.ratings.entries import SUSPICIOUS_SHARE, latest_values, refuse_one_level
+from cofactor.ratings.data import SUSPICIOUS_SHARE, latest_values, refuse_one_level
 from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.ranking import as_interactions
 from cofactor.tasks.matching import match_ids, match_pairs

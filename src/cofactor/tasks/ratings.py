@@ -19,8 +19,8 @@ from cofactor.evaluation.protocols import measure_ratings
 from cofactor.metrics import PROBABILITY_METRICS, RATING_METRICS
 from cofactor.model.named_splits import parts_of, splitter_of
 from cofactor.ratings import MMMF, Ensemble, ImplicitModel, RatingModel, Recommender
-from cofactor.ratings.described import takes_features, with_new_items
 from cofactor.ratings.facts import facts_of, predicts_ratings
+from cofactor.ratings.features import takes_features, with_new_items
 from cofactor.tasks import rating_files
 from cofactor.tasks.answers import RatingAnswers
 from cofactor.tasks.base import Task

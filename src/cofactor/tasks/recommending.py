@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.model.times import pairs_for
 from cofactor.ratings import ImplicitModel, Recommender
-from cofactor.ratings.described import PairQuery
 from cofactor.ratings.facts import predicts_ratings
-from cofactor.ratings.features import FeatureTable
+from cofactor.ratings.features import FeatureTable, PairQuery
 from cofactor.tasks.matching import hint
 from cofactor.tasks.plain import RANKINGS, Request
 from cofactor.tasks.rating_facts import rating_model_of

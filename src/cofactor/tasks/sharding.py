@@ -14,7 +14,7 @@ from cofactor.datasets.formats import sniff
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.ratings import ShardedRatings, append_files, shard_files
 from cofactor.ratings.facts import facts_of
-from cofactor.ratings.stored_users import StoredUsers, stored_users_of
+from cofactor.ratings.shard_folder import StoredUsers, stored_users_of
 from cofactor.tasks.base import Task
 from cofactor.tasks.clusters import client_of
 from cofactor.tasks.places import about

@@ -12,8 +12,7 @@ from cofactor.datasets import load_side_features, read_side_features
 from cofactor.datasets.load import SETS_WITH_FEATURES
 from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.ratings import MODELS, IdMap, Ratings
-from cofactor.ratings.described import PairQuery, new_rows, takes_features
-from cofactor.ratings.features import FeatureTable
+from cofactor.ratings.features import FeatureTable, PairQuery, new_rows, takes_features
 from cofactor.tasks.matching import match_ids
 from cofactor.tasks.models import short_names
 from cofactor.tasks.places import about

@@ -32,7 +32,7 @@ from cofactor.ratings import (
     as_ratings,
     shard_folder,
 )
-from cofactor.ratings.stored_users import stored_users_of
+from cofactor.ratings.shard_folder import stored_users_of
 
 MODELS: dict[str, Callable[[], Any]] = {
     "ALS": lambda: ALS(3, alpha=1.0, max_iter=5, tol=0, random_state=0),
@@ -258,7 +258,7 @@ def test_a_full_disk_leaves_nothing(copied: Path, monkeypatch: pytest.MonkeyPatc
 
     before = sorted(copied.rglob("*"))
     model = ALS(2, alpha=1.0, max_iter=3, random_state=0)
-    monkeypatch.setattr("cofactor.ratings.stored_users.write_joined", full)
+    monkeypatch.setattr("cofactor.ratings.shard_folder.write_joined", full)
     with pytest.raises(OSError, match="No space left"):
         model.fit(ShardedRatings.open(copied / "big").on(users="folder"))
     assert not hasattr(model, "U_")

@@ -6,7 +6,7 @@ from scipy.special import psi
 
 from cofactor.metrics import mean_absolute_error
 from cofactor.ratings import URP, Ensemble, Ratings
-from cofactor.ratings.profiles.marginals import item_marginals, level_marginal
+from cofactor.ratings.profiles.attitudes import item_marginals, level_marginal
 
 from ..reference import planted
 

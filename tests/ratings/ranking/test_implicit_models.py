@@ -436,6 +436,15 @@ def test_a_penalty_that_leaves_nothing_is_warned_of() -> None:
         ImplicitALS(8, alpha=40.0, random_state=0).fit(X)
 
 
+def test_without_factors_no_users_are_similar_and_no_items_are_known_by_features() -> None:
+    model = fitted("EASE")
+    assert not hasattr(model, "similar_users")
+    assert not hasattr(model, "user_vectors")
+    with pytest.raises(InvalidInputError, match="EASE takes no features") as refused:
+        model.similar_items(["new"], new_items={"new": [1.0]})
+    assert refused.value.argument == "new_items"
+
+
 def test_vectors_for_scores_are_refused_where_there_are_none() -> None:
     model = EASE(alpha=100.0).fit(make_interactions(100, 60, 1000, random_state=0)[0])
     with pytest.raises(InvalidInputError, match=r"for_='scores': scores of EASE .* ImplicitALS"):

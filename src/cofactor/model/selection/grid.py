@@ -38,16 +38,6 @@ from cofactor.model.times import pairs_for, timed_pairs
 from cofactor.text import did_you_mean
 from cofactor.typing import Features, Labels, Pairs, RandomState
 
-__all__ = [
-    "Grid",
-    "check_grid",
-    "check_names",
-    "default_grid_of",
-    "seeded",
-    "select_parameters",
-    "task_of",
-]
-
 Grid: TypeAlias = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
 
 

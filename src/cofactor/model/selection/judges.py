@@ -17,26 +17,6 @@ from cofactor.metrics.labels import LabelMetric
 from cofactor.metrics.tables import as_label_sets, split_unknown
 from cofactor.model.splits import Rows
 
-__all__ = [
-    "AUTO",
-    "OWN",
-    "PLAIN",
-    "Choice",
-    "Cut",
-    "CutJudge",
-    "CutModel",
-    "Judge",
-    "LabelJudge",
-    "Outcome",
-    "Part",
-    "PlainCut",
-    "RatingJudge",
-    "feature_space_of",
-    "last_step",
-    "uncut",
-    "with_parameters",
-]
-
 Settings: TypeAlias = Mapping[str, Any]
 
 PLAIN = "plain"  #: the rule which cuts scores at 0

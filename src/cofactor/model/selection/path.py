@@ -12,21 +12,7 @@ from numpy.typing import NDArray
 
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.progress import Monitor
-from cofactor.model.selection.trials import try_one
 from cofactor.solvers import Result
-
-__all__ = [
-    "EXPONENTS",
-    "PATH_TOL",
-    "PenaltyModel",
-    "Tried",
-    "Validation",
-    "candidate",
-    "hold_out_one_per_user",
-    "repeated",
-    "search_alpha",
-    "select_alpha",
-]
 
 #: Exponents i of the candidates 10^(i/16).
 EXPONENTS = range(4, 41)
@@ -306,7 +292,7 @@ class _Path:
     def try_candidate(self, exponent: int, starts: list[Any]) -> list[Tried]:
         """Note the errors of a candidate; return what came out on each split."""
         alpha = self.unit * candidate(exponent)
-        tried = try_one(lambda split, alpha, start: split.fit(alpha, start), self.splits, alpha, starts)
+        tried = [split.fit(alpha, start) for split, start in zip(self.splits, starts, strict=True)]
         self.errors[exponent] = [one.errors for one in tried]
         self.monitor.note(f"validation, alpha {alpha:.3g}", len(self.errors), _MOST, self.mean(exponent))
         return tried

@@ -33,8 +33,6 @@ from cofactor.model.times import pairs_for, timed_pairs
 from cofactor.solvers.result import Callback
 from cofactor.typing import Features, Ids, Labels, Pairs, RandomState, RatingValues
 
-__all__ = ["Search"]
-
 
 def _inner_has(name: str) -> Callable[[Any], bool]:
     return lambda search: hasattr(getattr(search, "best_estimator_", search.estimator), name)

@@ -12,47 +12,10 @@ from numpy.typing import NDArray
 from cofactor.checks import check_jobs
 from cofactor.interrupts import ending_all
 
-__all__ = ["out_of_fold_scores", "try_all", "try_one"]
-
 Part = TypeVar("Part")
 Candidate = TypeVar("Candidate")
 Outcome = TypeVar("Outcome")
 Conclusion = TypeVar("Conclusion")
-
-
-def try_one(
-    attempt: Callable[..., Outcome],
-    parts: Sequence[Part],
-    candidate: Candidate,
-    starts: Sequence[Any] | None = None,
-) -> list[Outcome]:
-    """Try a candidate on every part.
-
-    Parameters
-    ----------
-    attempt : callable
-        ``attempt(part, candidate)``, or ``attempt(part, candidate, start)`` where there are starts: fits to the
-        training rows of a part, and returns what came out on the rows held out of it.
-    parts : sequence
-        The parts, whatever the attempt takes.
-    candidate : object
-        What to try.
-    starts : sequence, optional
-        Where to begin on each part, such as the solution of a neighbour.
-
-    Returns
-    -------
-    list
-        The outcome on each part.
-
-    Examples
-    --------
-    >>> try_one(lambda part, shift: part + shift, [10, 20], 1)
-    [11, 21]
-    """
-    if starts is None:
-        return [attempt(part, candidate) for part in parts]
-    return [attempt(part, candidate, start) for part, start in zip(parts, starts, strict=True)]
 
 
 def try_all(
@@ -66,8 +29,11 @@ def try_all(
 
     Parameters
     ----------
-    attempt, parts
-        As in `try_one`. An error says in a note which candidate was tried.
+    attempt : callable
+        ``attempt(part, candidate)`` fits to the training rows of a part, and returns what came out on the rows held out
+        of it. An error says in a note which candidate was tried.
+    parts : sequence
+        The parts, whatever the attempt takes.
     candidates : iterable
         What to try.
     conclude : callable
@@ -89,7 +55,7 @@ def try_all(
 
     def tried(candidate: Candidate) -> Conclusion:
         try:
-            return conclude(candidate, try_one(attempt, parts, candidate))
+            return conclude(candidate, [attempt(part, candidate) for part in parts])
         except Exception as error:
             error.add_note(f"while trying {candidate}")
             raise

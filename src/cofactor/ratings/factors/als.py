@@ -12,13 +12,10 @@ from cofactor.checks import one_of
 from cofactor.model.estimator import learned, param
 from cofactor.problems import LeastSquaresProblem
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.base import FactorModel, Links
-from cofactor.ratings.factors.linked import Drawn, FactorLink, around, linked_penalties
-from cofactor.ratings.factors.scores import FactorScores
-from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.factors.base import Drawn, FactorLink, FactorModel, Links, around, linked_penalties
+from cofactor.ratings.interaction_model import FitInput, Tags
 from cofactor.ratings.reasons import products, with_constant
-from cofactor.ratings.scoring import Boundaries, CommonBoundaries, half_way
-from cofactor.ratings.tags import Tags
+from cofactor.ratings.scoring import Boundaries, CommonBoundaries, FactorScores, half_way
 from cofactor.solvers import Result, alternating_least_squares
 from cofactor.solvers.result import Callback
 
@@ -100,7 +97,7 @@ class ALS(FactorModel):
     array([2., 3.])
     """
 
-    tags = Tags(weights=True, features=True, shards=True, similar=True, explain=True)
+    tags = Tags(weights=True, features=True, shards=True, similar=True, vectors=True, explain=True)
 
     n_factors: int = param(default=10, kw_only=False)
     solver: str = param(one_of(["exact", "cg"]), default="exact")

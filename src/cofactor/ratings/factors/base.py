@@ -1,13 +1,18 @@
-"""What all models with one pair of factor matrices and a penalty on them share."""
+"""What all models with one pair of factor matrices and a penalty on them share.
+
+Factors may lie near a regression on features of users and items: then penalties of a fit, and means of new rows, follow
+from these.
+"""
 
 from __future__ import annotations
 
 import copy
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,23 +20,150 @@ from sklearn.base import clone
 
 from cofactor.checks import make_generator, number, one_of, positive_weight, whole
 from cofactor.errors import InvalidInputError
-from cofactor.model.convergence import callers_level, warn_if_unfinished
+from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
-from cofactor.model.state import last_length, plain
+from cofactor.model.state import check_array, last_length, plain
+from cofactor.penalties import L2, AroundL2, RegressedL2
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.linked import ARGUMENTS, FactorLink, learned_links, side_of
-from cofactor.ratings.factors.scores import FactorScorer, FactorScores, first_items, first_users
-from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.interaction_model import Factored
-from cofactor.ratings.scoring import COUNT, Boundaries, UserBoundaries
-from cofactor.ratings.tags import Tags
+from cofactor.ratings.interaction_model import FitInput, Tags
+from cofactor.ratings.scoring import (
+    COUNT,
+    Boundaries,
+    FactorScorer,
+    FactorScores,
+    UserBoundaries,
+    first_items,
+    first_users,
+)
 from cofactor.solvers import Result
 from cofactor.solvers.result import Callback
 
 if TYPE_CHECKING:
     from cofactor.model.selection.path import Validation
     from cofactor.ratings.factors.in_shards import Solved
+    from cofactor.ratings.features import FeatureTable
+    from cofactor.ratings.links import Link, Side
+
+Arrays = Mapping[str, NDArray[Any]]
+
+#: Arguments with features of users and of items; features are named so among the arrays with which a fit starts too.
+ARGUMENTS = ("user_features", "item_features")
+
+#: Names of arrays, those of users and those of items.
+Names = tuple[tuple[str, ...], tuple[str, ...]]
+
+#: For each array, what makes its penalty of a weight.
+Drawn = dict[str, Callable[[float], L2]]
+
+
+@dataclass(frozen=True)
+class FactorLink:
+    """What features say of users, or of items: weights with which their factors are regressed on features.
+
+    Attributes
+    ----------
+    link : Link
+        What the features are made of.
+    weights : dict from str to ndarray
+        By the name of each array, (K, ...): those which make the penalty least.
+    """
+
+    link: Link
+    weights: dict[str, NDArray[np.float64]]
+
+    @classmethod
+    def of(cls, link: Link, features: NDArray[np.float64] | None, arrays: Arrays, names: Iterable[str]) -> Self:
+        """Return the weights of fitted arrays; none where no feature says anything."""
+        if features is None:
+            return cls(link, {})
+        found = {name: _penalty(name, features, 1.0).weights(arrays[name]) for name in names}
+        return cls(link, {name: weights[len(weights) - link.n_features :] for name, weights in found.items()})
+
+    @property
+    def is_described(self) -> bool:
+        """Whether features of the caller are among those of the link."""
+        return self.link.is_described
+
+    def means(self, side: Side, table: FeatureTable | None) -> dict[str, NDArray[np.float64]]:
+        """Return what features say of other rows, by the name of each array; zeros for rows without."""
+        from cofactor.kernels.regression import means_by
+
+        features = self.link.features(side, table)
+        if not isinstance(features, np.ndarray):
+            return {}
+        columns = np.ascontiguousarray(features[:-1].T)
+        out = {}
+        for name, weights in self.weights.items():
+            rows = weights.reshape(len(weights), -1)
+            out[name] = means_by(columns, rows, np.zeros(rows.shape[1])).reshape(-1, *weights.shape[1:])
+        return out
+
+    def to_state(self) -> dict[str, Any]:
+        """Return the attributes as a dictionary of arrays and numbers."""
+        return {"link": self.link.to_state(), "weights": self.weights}
+
+    @classmethod
+    def from_state(cls, state: Any) -> Self:
+        """Rebuild it from what `to_state` returned; `check` has to follow."""
+        from cofactor.ratings.links import Link
+
+        return cls(Link.from_state(state["link"]), dict(state["weights"]))
+
+    def check(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        """Refuse what was read from a file, if it does not fit arrays with rows of these shapes."""
+        self.link.check(0)
+        wanted = set(shapes) if self.link.n_features else set()
+        if set(self.weights) != wanted or self.link.tied:
+            raise InvalidInputError(f"weights of features must be of {', '.join(shapes)}")
+        for name, weights in self.weights.items():
+            check_array(f"weights of features for {name}", weights, (self.link.n_features, *shapes[name]), np.float64)
+
+
+def learned_links(given: FitInput) -> tuple[tuple[Link | None, Link | None], dict[str, NDArray[np.float64]]]:
+    """Return what the features of users and of items are made of, and these features, by their arguments."""
+    links: list[Link | None] = []
+    features = {}
+    for argument, table in zip(ARGUMENTS, given.features, strict=True):
+        link = None
+        if table is not None:
+            from cofactor.ratings.links import Link
+
+            link, found = Link.learned(argument, side_of(given.ratings, argument), table, None, False)
+            if isinstance(found, np.ndarray):
+                features[argument] = found[:-1]
+        links.append(link)
+    return (links[0], links[1]), features
+
+
+def linked_penalties(start: Arrays, names: Names) -> Drawn:
+    """Return penalties that draw arrays to their regression on the features among the arrays of a start."""
+    return {
+        name: partial(_penalty, name, start[argument])
+        for argument, own in zip(ARGUMENTS, names, strict=True)
+        if argument in start
+        for name in own
+    }
+
+
+def around(means: Arrays) -> Drawn:
+    """Return penalties that draw arrays to given means."""
+    return {name: partial(AroundL2, given=mean) for name, mean in means.items()}
+
+
+def side_of(ratings: Ratings, argument: str) -> Side:
+    """Return users or items, of whom an argument has features."""
+    from cofactor.ratings.links import Side
+
+    return Side.users(ratings) if argument == "user_features" else Side.items(ratings)
+
+
+def _penalty(name: str, features: NDArray[np.float64], alpha: float) -> RegressedL2:
+    """Return the penalty of an array; thresholds have a mean too, which costs nothing."""
+    if name != "own":
+        return RegressedL2(alpha, features)
+    n, K = features.shape
+    return RegressedL2(alpha, np.column_stack([np.ones(n), features]), np.append(0.0, np.ones(K)))
 
 
 Links = tuple[FactorLink | None, FactorLink | None]
@@ -51,7 +183,7 @@ class _SavedValidation:
         return Validation.from_plain(state)
 
 
-class FactorModel(Factored, RatingModel):
+class FactorModel(RatingModel):
     """A model x_ij = U_i·V_j + b_i + c_j with a penalty of weight `alpha`, given or chosen by validation.
 
     Subclasses minimise their objective (`solve`), and say where one level ends and the next begins (`_boundaries`); by
@@ -87,7 +219,7 @@ class FactorModel(Factored, RatingModel):
         What features say of users and of items, in models that take some.
     """
 
-    tags = Tags(similar=True)
+    tags = Tags(similar=True, vectors=True)
 
     n_factors: int = param(whole(), default=10, kw_only=False)
     alpha: Any = param(positive_weight("auto"), default="auto", kw_only=False)
@@ -186,7 +318,7 @@ class FactorModel(Factored, RatingModel):
         )
         if users is not None or items is not None:
             self.links_ = (users, items)
-        self._set_result(result, given)
+        self._set_result(result, given.name)
         self._warn_if_all_alike(given)
 
     def _solver_by_parts(self) -> tuple[str, Callable[..., Solved]]:
@@ -220,18 +352,12 @@ class FactorModel(Factored, RatingModel):
         self.stored_users_, users = found.users(ratings, type(self).__name__)
         self.__dict__.update(found.learned, **users)
         found.parts.done()
-        self._set_result(found.result, given)
+        self._set_result(found.result, given.name)
 
     def _set_alpha(self, choose: Callable[[], Validation]) -> None:
         """Set alpha, and how it was chosen if it is not given."""
         self.validation_ = choose() if self.alpha == "auto" else None
         self.alpha_ = float(self.alpha if self.validation_ is None else self.validation_.best)
-
-    def _set_result(self, result: Result, given: FitInput) -> None:
-        """Set what a solver says of its solution, and warn if it has not finished."""
-        self.objective_, self.certificate_, self.n_iter_ = result.objective, result.certificate, result.n_iter
-        self.history_, self.seconds_ = result.history, result.seconds
-        warn_if_unfinished(result, self, name=given.name)
 
     def _warn_if_all_alike(self, given: FitInput) -> None:
         """Warn about a penalty so strong that factors are zero and everybody is alike.

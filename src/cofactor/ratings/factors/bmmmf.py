@@ -17,8 +17,7 @@ from cofactor.model.estimator import param
 from cofactor.penalties import L2, Penalty
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.loss_fit import LossFactorization
-from cofactor.ratings.factors.scores import FactorScorer
-from cofactor.ratings.scoring import Count
+from cofactor.ratings.scoring import Count, FactorScorer
 
 
 class BinaryMMMF(LossFactorization):

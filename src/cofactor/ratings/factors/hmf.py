@@ -17,12 +17,13 @@ from cofactor.model.parallel import side_by_side
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.bmmmf import BinaryMMMF
-from cofactor.ratings.factors.scores import FactorScorer
-from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.scoring import Count, FirstBelow, Scorer
-from cofactor.ratings.tags import Tags
+from cofactor.ratings.interaction_model import FitInput, Tags
+from cofactor.ratings.scoring import Count, FactorScorer, FirstBelow, Scorer
 from cofactor.solvers.result import Callback
 from cofactor.text import counted
+
+#: Parameters that stages have as they are.
+_OF_STAGES = "n_factors", "alpha_bias", "margin", "threshold", "solver", "max_iter", "tol", "dtype"
 
 
 class HMF(RatingModel):
@@ -126,18 +127,8 @@ class HMF(RatingModel):
 
     def _stage(self, alpha: Any, seed: int) -> BinaryMMMF:
         """Return the unfitted model of a stage."""
-        return BinaryMMMF(
-            self.n_factors,
-            alpha,
-            alpha_bias=self.alpha_bias,
-            margin=self.margin,
-            threshold=self.threshold,
-            solver=self.solver,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            dtype=self.dtype,
-            random_state=seed,
-        )
+        own = {name: getattr(self, name) for name in _OF_STAGES}
+        return BinaryMMMF(alpha=alpha, random_state=seed, **own)
 
     def _fit(self, given: FitInput) -> None:
         ratings = given.ratings

@@ -22,27 +22,14 @@ from cofactor.problems.observed import Entries, ShardProblem, ShardVectors, User
 from cofactor.problems.users import generators_of_shards
 from cofactor.ratings import shard_folder
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.scores import first_items, first_users
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.scoring import half_way
-from cofactor.ratings.shard_folder import MANIFEST, StoredShard
+from cofactor.ratings.scoring import first_items, first_users, half_way
+from cofactor.ratings.shard_folder import MANIFEST, Finish, StoredShard, StoredUsers
 from cofactor.ratings.sharded import InMemory, ShardedRatings
-from cofactor.ratings.stored_users import Finish, StoredUsers
 from cofactor.solvers.descent import descend
 from cofactor.solvers.lbfgs import quasi_newton
 from cofactor.solvers.parts import Answer, Part, Question, Rounds
 from cofactor.solvers.result import Callback, Result, Trace
-
-__all__ = [
-    "KeptLoss",
-    "ShardProblem",
-    "Solve",
-    "Solved",
-    "Start",
-    "choose_alpha_in_shards",
-    "minimise_by_parts",
-    "solve_least_squares",
-]
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -64,6 +51,7 @@ class FirstUsers:
     n_levels: int
 
     def __call__(self, k: int, entries: Entries) -> dict[str, NDArray[Any]]:
+        """Return those of shard k."""
         counts = np.diff(entries.indptr)
         return first_users(counts, self.n_factors, self.n_levels, copy.deepcopy(self.generators[k]))
 

@@ -16,8 +16,8 @@ from cofactor.problems.max_entropy import MaxEntropyProblem, best_gaussian, best
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.base import FactorModel
 from cofactor.ratings.factors.loss_fit import mean_thresholds, threshold_sums, without_rounding
-from cofactor.ratings.factors.scores import FactorScores
-from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.interaction_model import FitInput
+from cofactor.ratings.scoring import FactorScores
 from cofactor.solvers.descent import repeat_updates
 from cofactor.solvers.result import Callback, Result
 

@@ -20,18 +20,14 @@ from cofactor.model.estimator import learned, param
 from cofactor.penalties import L2, Penalty, RegressedL2
 from cofactor.problems import ObservedProblem
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.base import FactorModel
-from cofactor.ratings.factors.linked import Drawn, around, linked_penalties
-from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.tags import Tags
+from cofactor.ratings.factors.base import Drawn, FactorModel, around, linked_penalties
+from cofactor.ratings.interaction_model import FitInput, Tags
 from cofactor.solvers import SOLVERS, Result, SolverMismatchError
 from cofactor.solvers.result import Callback
 
 if TYPE_CHECKING:
     from cofactor.ratings.factors.in_shards import Solved, Start
     from cofactor.ratings.sharded import ShardedRatings
-
-__all__ = ["LossFactorization", "mean_thresholds", "threshold_sums", "without_rounding"]
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -49,7 +45,7 @@ class LossFactorization(FactorModel):
     Subclasses name the loss and its targets, the free arrays of users with their penalties, and boundaries.
     """
 
-    tags = Tags(weights=True, shards=True, similar=True)
+    tags = Tags(weights=True, shards=True, similar=True, vectors=True)
 
     n_factors: int = param(default=100)
     margin: str = param(one_of(MARGIN_LOSSES), default="smooth-hinge")
@@ -132,7 +128,8 @@ class LossFactorization(FactorModel):
         callback: Callback | None = None,
     ) -> Solved:
         """Minimise the same objective over ratings in shards, where rows of users are."""
-        from cofactor.ratings.factors.in_shards import KeptLoss, ShardProblem, Solved, minimise_by_parts
+        from cofactor.problems.observed import ShardProblem
+        from cofactor.ratings.factors.in_shards import KeptLoss, Solved, minimise_by_parts
 
         penalties = self._penalties(alpha)
         loss = self._loss(ratings.n_levels)

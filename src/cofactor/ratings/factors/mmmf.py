@@ -13,10 +13,9 @@ from cofactor.losses import MARGIN_LOSSES, AllThreshold, EntryLoss, ImmediateThr
 from cofactor.model.estimator import learned, param
 from cofactor.penalties import CentredL2, Penalty
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.base import Links
-from cofactor.ratings.factors.linked import FactorLink
+from cofactor.ratings.factors.base import FactorLink, Links
 from cofactor.ratings.factors.loss_fit import LossFactorization
-from cofactor.ratings.tags import Tags
+from cofactor.ratings.interaction_model import Tags
 
 CONSTRUCTIONS = {"all": AllThreshold, "immediate": ImmediateThreshold}
 
@@ -99,7 +98,7 @@ class MMMF(LossFactorization):
     array([1., 3., 4.])
     """
 
-    tags = Tags(weights=True, features=True, shards=True, similar=True)
+    tags = Tags(weights=True, features=True, shards=True, similar=True, vectors=True)
 
     alpha_thresholds: float = param(number(low=0), default=5.0)
     construction: str = param(one_of(CONSTRUCTIONS), default="all")

@@ -18,9 +18,8 @@ from cofactor.model.estimator import learned, param
 from cofactor.problems import NonnegativeProblem
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.base import FactorModel
-from cofactor.ratings.factors.scores import FactorScores
-from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.scoring import Boundaries, CommonBoundaries, absolute_errors, half_way
+from cofactor.ratings.interaction_model import FitInput
+from cofactor.ratings.scoring import Boundaries, CommonBoundaries, FactorScores, absolute_errors, half_way
 from cofactor.solvers import Result, SolverMismatchError
 from cofactor.solvers.descent import repeat_updates
 from cofactor.solvers.result import Callback

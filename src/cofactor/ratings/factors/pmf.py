@@ -20,11 +20,9 @@ from cofactor.problems import LeastSquaresProblem, LinkedProblem
 from cofactor.problems.each_row import minimise_rows
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.base import FactorModel
-from cofactor.ratings.factors.scores import FactorScorer, FactorScores
-from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.interaction_model import FitInput, Tags, With
 from cofactor.ratings.reasons import products
-from cofactor.ratings.scoring import Boundaries, CommonBoundaries, absolute_errors, half_way
-from cofactor.ratings.tags import Tags, With
+from cofactor.ratings.scoring import Boundaries, CommonBoundaries, FactorScorer, FactorScores, absolute_errors, half_way
 from cofactor.solvers import Result, SolverMismatchError, alternating_least_squares, lbfgs
 from cofactor.solvers.result import Callback
 from cofactor.solvers.sgd import stochastic_gradient
@@ -120,7 +118,11 @@ class PMF(FactorModel):
 
     #: "sgd" steps once for each rating.
     tags = Tags(
-        weights=With("solver", ("als", "lbfgs")), shards=True, similar=True, explain=With("link", ("identity",))
+        weights=With("solver", ("als", "lbfgs")),
+        shards=True,
+        similar=True,
+        vectors=True,
+        explain=With("link", ("identity",)),
     )
 
     n_factors: int = param(default=10, kw_only=False)

@@ -14,7 +14,7 @@ from cofactor.losses import MARGIN_LOSSES, EntryLoss, Proximal, ToPlanes
 from cofactor.model.estimator import learned
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.loss_fit import LossFactorization, mean_thresholds
-from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.interaction_model import FitInput
 
 #: How far boundaries lie from planes that coincide, where the margin is 1.
 _NEXT_TO = 1e-6

@@ -9,23 +9,19 @@ from numpy.typing import NDArray
 
 from cofactor.checks import make_generator, number, one_of, whole
 from cofactor.kernels.observed import row_sums
-from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.estimator import learned, param
 from cofactor.problems import PatchedMatrix, SingularProblem
 from cofactor.problems.singular import orthonormal
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.scores import FactorScorer, FactorScores
-from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.interaction_model import Factored
-from cofactor.ratings.scoring import COUNT, CommonBoundaries, half_way
-from cofactor.ratings.tags import Tags
+from cofactor.ratings.interaction_model import FitInput, Tags
+from cofactor.ratings.scoring import COUNT, CommonBoundaries, FactorScorer, FactorScores, half_way
 from cofactor.solvers.descent import repeat_updates
 
 _MORE_VECTORS = 10  #: columns of the subspace beyond those kept; the last of these then settle sooner
 
 
-class RatingSVD(Factored, RatingModel):
+class RatingSVD(RatingModel):
     r"""Truncated singular value decomposition of the matrix of ratings, with missing ones filled in.
 
     .. math::
@@ -105,7 +101,7 @@ class RatingSVD(Factored, RatingModel):
     array([3., 2., 4.])
     """
 
-    tags = Tags(similar=True)
+    tags = Tags(similar=True, vectors=True)
 
     n_factors: int = param(whole(), default=14, kw_only=False, grid=[6, 10, 14, 20])
     fill: str = param(one_of(["baseline", "item-mean"]), default="baseline")
@@ -161,9 +157,7 @@ class RatingSVD(Factored, RatingModel):
         self.item_bias_ = (self.item_means_ * (self.fill == "baseline")).astype(self.dtype)
         self.common_item_ = np.zeros(d, self.dtype)
         self._project(ratings)
-        self.objective_, self.certificate_, self.n_iter_ = result.objective, result.certificate, result.n_iter
-        self.history_, self.seconds_ = result.history, result.seconds
-        warn_if_unfinished(result, self)
+        self._set_result(result)
 
     def _fold_in(self, given: FitInput) -> None:
         """Project the new users' filled rows on the items' factors."""

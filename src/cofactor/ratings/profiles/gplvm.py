@@ -12,21 +12,16 @@ from scipy.special import ndtr
 from cofactor.checks import check_flag, make_generator, number, one_of, positive_weight, whole
 from cofactor.errors import InvalidTypeError
 from cofactor.kernels import gaussian_processes as kernels
-from cofactor.kernels.threads import cut_rows, parallel_for
-from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.estimator import learned, param
 from cofactor.model.selection.path import hold_out_one_per_user
 from cofactor.model.state import check_array
 from cofactor.problems.base import PartialProblem
 from cofactor.problems.gaussian_processes import HeldOutProcesses, LatentProcesses
 from cofactor.ratings.base import RatingModel
-from cofactor.ratings.data import Ratings
-from cofactor.ratings.entries import check_rows
-from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.probability import Pairwise, of_all_pairs
-from cofactor.ratings.scoring import PROBABILITY_DECISIONS, CommonBoundaries, ProbabilityScorer, half_way
-from cofactor.ratings.tags import Tags
-from cofactor.ratings.updates import RowMerge
+from cofactor.ratings.blocks import Pairwise, each_cut
+from cofactor.ratings.data import Ratings, check_rows
+from cofactor.ratings.interaction_model import FitInput, RowMerge, Tags
+from cofactor.ratings.scoring import PROBABILITY_DECISIONS, CommonBoundaries, ProbabilityScorer, half_way, of_all_pairs
 from cofactor.solvers.lbfgs import lbfgs
 from cofactor.solvers.sgd import stochastic_gradient
 
@@ -280,9 +275,8 @@ class GPLVM(RatingModel):
                 rng=generator,
                 callback=monitor.stage(type(self).__name__),
             )
-            learned, self.objective_, self.certificate_ = result.x, result.objective, result.certificate
-            self.history_, self.seconds_, self.n_iter_ = result.history, result.seconds, result.n_iter
-            warn_if_unfinished(result, self)
+            learned = result.x
+            self._set_result(result)
         else:
             gradient = np.empty_like(start)
             self.objective_ = problem.value_gradient(start, gradient)
@@ -345,13 +339,8 @@ class GPLVM(RatingModel):
         self.rated_indptr_, self.rated_ = ratings.indptr, ratings.indices
         V, kappa = self.V_, self.kernel_.astype(self.V_.dtype)
         residuals, self.weights_ = self._residuals(ratings).astype(V.dtype), np.empty(ratings.n_ratings, V.dtype)
-        cuts = cut_rows(ratings.indptr, _ENTRIES_PER_BLOCK)
-
-        def block(k: int) -> None:
-            users = cuts[k], cuts[k + 1]
-            kernels.weights(*users, ratings.indptr, ratings.indices, residuals, V, kappa, self.weights_)
-
-        parallel_for(block, len(cuts) - 1)
+        given_to_all = ratings.indptr, ratings.indices, residuals, V, kappa, self.weights_
+        each_cut(lambda lo, hi: kernels.weights(lo, hi, *given_to_all), ratings.indptr, _ENTRIES_PER_BLOCK)
 
     def _fold_in(self, given: FitInput) -> None:
         """Take the new users' processes; there is nothing to learn."""

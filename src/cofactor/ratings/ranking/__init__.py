@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cofactor.ratings.ranking.neighbours import ItemKNN, RP3beta
     from cofactor.ratings.ranking.popularity import Popularity
     from cofactor.ratings.ranking.recommender import Recommender
-    from cofactor.ratings.recommendations import Recommendations
+    from cofactor.ratings.topn import Recommendations
 
 #: Every model by its class name.
 MODELS: Registry[type[Any]] = Registry.of(

@@ -21,14 +21,18 @@ from cofactor.model.commit import committed, learned_names
 from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import learned, param
 from cofactor.model.progress import Monitor
-from cofactor.model.size import refuse_too_large
 from cofactor.problems.choice import soft_log
 from cofactor.ratings.blocks import INTERACTIONS_PER_BLOCK, each_block
-from cofactor.ratings.data import Ratings
-from cofactor.ratings.entries import entries_of_rows
-from cofactor.ratings.factors.scores import FactorScores
-from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.interaction_model import Factored, InteractionModel
+from cofactor.ratings.data import Ratings, entries_of_rows
+from cofactor.ratings.interaction_model import (
+    FitInput,
+    InteractionModel,
+    RowMerge,
+    Tags,
+    Updates,
+    check_known,
+    warn_of_lost_times,
+)
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.ranking.counts import (
     INTERACTED,
@@ -39,36 +43,30 @@ from cofactor.ratings.ranking.counts import (
     warn_of_all_again,
 )
 from cofactor.ratings.ranking.held_out import TIES, HeldOut, Trials, item_masses, popularity_prior
-from cofactor.ratings.recommendations import Recommendations
 from cofactor.ratings.reranking import Rules, check_rules
+from cofactor.ratings.scoring import FactorScores
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.similar import covariance, directions
-from cofactor.ratings.tags import Tags
-from cofactor.ratings.topn import Exclusion, Ranking
-from cofactor.ratings.updates import RowMerge, Updates, check_known, warn_of_lost_times
+from cofactor.ratings.topn import Exclusion, Ranking, Recommendations
 from cofactor.solvers.result import Callback
 from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures, SparseTable
 
-__all__ = [
-    "ImplicitFactorModel",
-    "ImplicitLinearModel",
-    "ImplicitModel",
-    "Rows",
-    "new_interactions",
-    "own_interactions",
-    "strengths_of",
-]
-
-
 #: Check of the parameter `popularity_weight`.
 POPULARITY_WEIGHT = number(low=0, high=1e6, also=["auto"])
+
+
+#: Offsets, items and values of rows of X.
+Rows: TypeAlias = tuple[NDArray[Any], NDArray[Any], NDArray[np.float32]]
+
+_CELLS = 1 << 20  # of a table of a user's interactions and a range of items
 
 
 @fill_docs
 class ImplicitModel(InteractionModel):
     """A model of who interacts with what: clicks, plays, purchases, or ratings whatever they say.
 
-    Subclasses say how to learn (`_fit`), and what scores users have (`_score_range`).
+    Subclasses say how to learn (`_fit`), and what scores users have (`_score_range`), or how these are sums over what a
+    user interacted with (`_weighted_sums`).
 
     Attributes
     ----------
@@ -130,9 +128,45 @@ class ImplicitModel(InteractionModel):
     def _fit(self, given: FitInput) -> None:
         """Learn from checked interactions; set nothing but what is learned."""
 
-    @abstractmethod
     def _score_range(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
-        """Return the scores of the items from `first` to `last` - 1 for users by index, who have interactions."""
+        """Return the scores of the items from `first` to `last` - 1 for users by index, who have interactions.
+
+        By default a score is a sum over the interactions of a user, of what each says times a weight.
+        """
+        return self._weighted_sums(self._interaction_rows(users), first, last)
+
+    def _weighted_sums(self, rows: Rows, first: int, last: int) -> NDArray[Any]:
+        """Return X W for rows of X, of the items from `first` to `last` - 1."""
+        raise NotImplementedError
+
+    def _interaction_rows(self, users: NDArray[Any]) -> Rows:
+        """Return the rows of X of users: what each of their interactions says."""
+        interactions = self._require_ratings(())
+        indptr, entries = entries_of_rows(interactions.indptr, users)
+        return indptr, interactions.indices[entries], self._strengths(interactions, entries)
+
+    def _strengths(
+        self, interactions: Ratings, entries: NDArray[np.int64] | slice = slice(None)
+    ) -> NDArray[np.float32]:
+        """Return how much each interaction, or each of some, says."""
+        return strengths(interactions, self.counts, entries).astype(np.float32)
+
+    def _own_strengths(self, user: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return the items of a user, by index, and how much each interaction says."""
+        interactions = self._require_ratings(())
+        own = slice(interactions.indptr[user], interactions.indptr[user + 1])
+        return interactions.indices[own], self._strengths(interactions, own).astype(np.float64)
+
+    def _contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
+        """Return the scores of rows that hold one interaction each."""
+        _, own, values = self._interaction_rows(np.array([user]))
+        first, last = int(items.min()), int(items.max()) + 1
+        step = max(1, _CELLS // (last - first))
+        parts = []
+        for lo in range(0, len(own), step):
+            some, said = own[lo : lo + step], values[lo : lo + step]
+            parts.append(self._weighted_sums((np.arange(len(some) + 1), some, said), first, last)[:, items - first])
+        return np.concatenate(parts).T
 
     def _fold_in(self, given: FitInput) -> None:
         """Replace what belongs to users by what interactions of those given say; nothing, where all is about items."""
@@ -165,9 +199,9 @@ class ImplicitModel(InteractionModel):
         return inner._all_log_interactions(held_out.users)
 
     def _scores_without(self, held_out: HeldOut, **settings: Any) -> NDArray[np.float32]:
-        """Return `_scores_in_levels` of held-out users, likewise."""
+        """Return `scores_in_levels` of held-out users, likewise."""
         inner = clone(self).set_params(**settings).learn(FitInput(held_out.train))
-        return inner._scores_in_levels(held_out.users)
+        return inner.scores_in_levels(held_out.users)
 
     @property
     def asks_what_is_next(self) -> bool:
@@ -230,38 +264,13 @@ class ImplicitModel(InteractionModel):
         warn_of_a_robot(interactions)
         return self.learn(FitInput(interactions))
 
-    def learn(self, given: FitInput, listener: Callback | None = None) -> Self:
-        """Learn from checked interactions, wholly or not at all, as a part of another model.
-
-        Parameters
-        ----------
-        given : FitInput
-        listener : callable, optional
-            Called with progress; by default the model's own callback is.
-
-        Returns
-        -------
-        self
-        """
-        with committed(self) as fitted, self._monitor(listener) as monitor:
-            fitted._set_interactions(given.ratings, Updates(given.ratings.n_ratings))
-            fitted.kind_weights_ = dict(given.ratings.kind_weights or {})
-            fitted._fit(replace(given, monitor=monitor))
-        return self
-
-    def _monitor(self, listener: Callback | None = None) -> Monitor:
-        listener = listener or getattr(self, "callback", None)
-        return Monitor(listener, bool(getattr(self, "verbose", 0)), type(self).__name__)
-
-    def _set_interactions(self, interactions: Ratings, updates: Updates | None) -> None:
-        """Set what interactions say before anything is learned."""
-        refuse_too_large(self, self._fit_bytes(interactions), interactions.n_ratings)
-        self.users_, self.items_, self.scale_ = interactions.users, interactions.items, INTERACTED
-        self.ratings_, self.updates_ = interactions, updates
-        self.popularity_, self.n_trained_ = (
-            item_masses(interactions) / max(len(interactions.users), 1),
-            len(interactions.users),
-        )
+    def set_interactions(self, interactions: Ratings, updates: Updates | None) -> None:
+        """See `InteractionModel`."""
+        super().set_interactions(interactions, updates)
+        if not hasattr(self, "kind_weights_"):  # an update keeps those of the fit
+            self.kind_weights_ = dict(interactions.kind_weights or {})
+        self.n_trained_ = len(interactions.users)
+        self.popularity_ = item_masses(interactions) / max(self.n_trained_, 1)
         self.counted_ = interactions.weights is not None
 
     # ---------------------------------------------------------------- scores
@@ -328,8 +337,18 @@ class ImplicitModel(InteractionModel):
         """Return `log_interactions` of the scores of all items for as few users as share a block."""
         return self.log_interactions(self._all_scores(users, 0, len(self.items_), np.float32))
 
-    def _scores_in_levels(self, users: NDArray[Any]) -> NDArray[np.float32]:
-        """Return scores of all items, without what popularity adds, as multiples of `level_`."""
+    def scores_in_levels(self, users: NDArray[Any]) -> NDArray[np.float32]:
+        """Return scores of all items, without what popularity adds, as multiples of `level_`.
+
+        Parameters
+        ----------
+        users : ndarray of int
+            Indices of users who have interactions.
+
+        Returns
+        -------
+        ndarray of shape (n, n_items), float32
+        """
         return self._for_all_items(users, lambda some: self._score_range(some, 0, len(self.items_)) / self.level_)
 
     def _chosen(self, given: FitInput, seed: int, *names: str) -> dict[str, Any]:
@@ -345,7 +364,7 @@ class ImplicitModel(InteractionModel):
         return settings
 
     def _with_popularity(self, held_out: HeldOut, trials: Trials) -> tuple[dict[str, Any], NDArray[np.float32]]:
-        """Return what `tune` does: the best of what was tried on `_scores_in_levels`, and the weight of popularity."""
+        """Return what `tune` does: the best of what was tried on `scores_in_levels`, and the weight of popularity."""
         prior = popularity_prior(item_masses(held_out.train))
         weight = self.popularity_weight
         if isinstance(weight, str):
@@ -521,7 +540,7 @@ class ImplicitModel(InteractionModel):
         both, updates = joined_interactions(earlier, new), known.after(new, earlier)
         before = copy.copy(self)
         with committed(self, keep=learned_names(self)) as grown, self._monitor() as monitor:
-            grown._set_interactions(both, updates)
+            grown.set_interactions(both, updates)
             grown._refit(FitInput(both, monitor=monitor), before)
         warn_of_lost_times(earlier, new, those="interactions")
         if not again:
@@ -553,61 +572,11 @@ def new_interactions(
     how: dict[str, Any] = {"items": model.items_, "unknown_items": "drop"}
     how |= {"kind": kind, "kind_weights": model.kind_weights_}
     new = as_interactions(X, y, times=time, sample_weight=sample_weight, **how)
-    interactions = new if sparse.issparse(X) else model._resolve_known(new, known, "users", joined_interactions)
+    interactions = new if sparse.issparse(X) else model.resolve_known(new, known, "users", joined_interactions)
     return interactions if model.counted_ or sample_weight is not None else replace(interactions, weights=None)
 
 
-def strengths_of(
-    model: ImplicitModel, interactions: Ratings, entries: NDArray[np.int64] | slice = slice(None)
-) -> NDArray[np.float32]:
-    """Return how much each interaction, or each of some, says to a model."""
-    return strengths(interactions, model.counts, entries).astype(np.float32)
-
-
-#: Offsets, items and values of rows of X.
-Rows: TypeAlias = tuple[NDArray[Any], NDArray[Any], NDArray[np.float32]]
-
-_CELLS = 1 << 20  # of a table of a user's interactions and a range of items
-
-
-class ImplicitLinearModel(ImplicitModel):
-    """An implicit-feedback model whose score is a sum over a user's interactions, of what each says times a weight."""
-
-    tags = Tags(similar=True, explain=True)
-
-    @abstractmethod
-    def _weighted_sums(self, rows: Rows, first: int, last: int) -> NDArray[Any]:
-        """Return X W for rows of X, of the items from `first` to `last` - 1."""
-
-    def _interaction_rows(self, users: NDArray[Any]) -> Rows:
-        """Return the rows of X of users: what each of their interactions says."""
-        interactions = self._require_ratings(())
-        indptr, entries = entries_of_rows(interactions.indptr, users)
-        return indptr, interactions.indices[entries], strengths_of(self, interactions, entries)
-
-    def _score_range(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
-        return self._weighted_sums(self._interaction_rows(users), first, last)
-
-    def _contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
-        """Return the scores of rows that hold one interaction each."""
-        _, own, values = self._interaction_rows(np.array([user]))
-        first, last = int(items.min()), int(items.max()) + 1
-        step = max(1, _CELLS // (last - first))
-        parts = []
-        for lo in range(0, len(own), step):
-            some, said = own[lo : lo + step], values[lo : lo + step]
-            parts.append(self._weighted_sums((np.arange(len(some) + 1), some, said), first, last)[:, items - first])
-        return np.concatenate(parts).T
-
-
-def own_interactions(model: ImplicitModel, user: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return the items of a user, by index, and how much each interaction says."""
-    interactions = model._require_ratings(())
-    own = slice(interactions.indptr[user], interactions.indptr[user + 1])
-    return interactions.indices[own], strengths_of(model, interactions, own).astype(np.float64)
-
-
-class ImplicitFactorModel(Factored, ImplicitModel):
+class ImplicitFactorModel(ImplicitModel):
     r"""An implicit-feedback model whose score is :math:`U_i \cdot V_j + c_j`, so that new users are rows solved for.
 
     Attributes
@@ -617,6 +586,8 @@ class ImplicitFactorModel(Factored, ImplicitModel):
     user_covariance_ : ndarray of shape (d, d)
         Of the U of users in training, by which items are alike; fold-ins keep it.
     """
+
+    tags = Tags(similar=True, vectors=True)
 
     n_factors: int | str = param(whole(), default=16, kw_only=False)
     max_iter: int = param(whole(), default=15)

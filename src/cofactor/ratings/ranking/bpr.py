@@ -13,11 +13,9 @@ from cofactor.kernels.sgd import rank_pairs
 from cofactor.kernels.threads import parallel_for
 from cofactor.model.estimator import learned, param
 from cofactor.model.progress import Monitor
-from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.ranking.base import ImplicitFactorModel, strengths_of
+from cofactor.ratings.interaction_model import FitInput
+from cofactor.ratings.ranking.base import ImplicitFactorModel
 from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
-
-__all__ = ["BPR"]
 
 #: Where "auto" begins, and by what it goes on.
 _FIRST, _STEP = 0.03, 2.0
@@ -149,7 +147,7 @@ class BPR(ImplicitFactorModel):
             interactions.row_of_entry,
             interactions.indptr,
             interactions.indices,
-            strengths_of(self, interactions),
+            self._strengths(interactions),
             interactions.indices,
         )
         for k in range(max_iter):
@@ -178,7 +176,7 @@ class BPR(ImplicitFactorModel):
         """Take steps for each user alone, with the same random numbers: no row depends on who else is new."""
         interactions = given.ratings
         U = np.zeros((len(interactions.users), self.V_.shape[1]), dtype=np.float32)
-        weights, first = strengths_of(self, interactions), np.zeros_like(interactions.row_of_entry)
+        weights, first = self._strengths(interactions), np.zeros_like(interactions.row_of_entry)
         others = np.repeat(np.arange(len(self.V_), dtype=np.int32), self._support()[0].astype(np.int64))
         c = self.item_bias_ - self._log_counts
 

@@ -20,18 +20,13 @@ from cofactor.limits import CELLS
 from cofactor.model.state import check_array
 from cofactor.problems.choice import log_shares
 from cofactor.ratings.blocks import INTERACTIONS_PER_BLOCK, each_block, products_of_rows
-from cofactor.ratings.catalog import Catalog
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.features import FeatureTable, Standardization
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.probability import expected
-from cofactor.ratings.recommendations import Recommendations
 from cofactor.ratings.reranking import Rules, arranged, check_rules
-from cofactor.ratings.topn import Exclusion, highest, ids_of
+from cofactor.ratings.scoring import expected
+from cofactor.ratings.topn import Catalog, Exclusion, Recommendations, highest, ids_of
 from cofactor.text import counted
-
-__all__ = ["ColdItems", "Offer", "RecommendOptions", "liked_from", "recommended", "seen_by", "with_new_items"]
-
 
 #: Items whose probability of being liked is looked at first, beyond those asked for, and then at a time.
 _MORE = 10

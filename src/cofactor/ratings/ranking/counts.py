@@ -22,7 +22,7 @@ from cofactor.limits import LARGEST
 from cofactor.model.progress import Monitor
 from cofactor.model.times import the_times
 from cofactor.problems.choice import soft_log
-from cofactor.ratings.data import Ratings
+from cofactor.ratings.data import Ratings, union
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.interactions import (
     FrameRoles,
@@ -35,28 +35,9 @@ from cofactor.ratings.interactions import (
     weights_of_entries,
 )
 from cofactor.ratings.ranking.held_out import HeldOut, Trials, popularity_prior
-from cofactor.ratings.updates import union
 from cofactor.text import counted, few
 from cofactor.typing import Pairs, RatingValues, SparseTable
 from cofactor.weights import as_weights
-
-__all__ = [
-    "INTERACTED",
-    "as_interactions",
-    "as_kinds",
-    "counts_apart",
-    "holds_kinds",
-    "holds_no_ratings",
-    "joined_interactions",
-    "learned_weights",
-    "ratings_in",
-    "strengths",
-    "target_of",
-    "warn_of_a_robot",
-    "warn_of_all_again",
-    "weights_of_kinds",
-]
-
 
 #: The scale of interactions: level 2 for an item with one, level 1 for an item without; only interactions are stored.
 INTERACTED = np.array([0.0, 1.0])

@@ -17,22 +17,18 @@ from cofactor.checks import check_callback, make_generator, number, one_of, posi
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.cooccurrences import co_occurrences, sums_by_lanes, sums_of_rows
 from cofactor.kernels.lanes import LANES
-from cofactor.kernels.threads import cut_rows, library_limit, parallel_for
+from cofactor.kernels.threads import library_limit
 from cofactor.model.estimator import learned, param
 from cofactor.model.progress import Monitor
 from cofactor.model.state import check_array, member
 from cofactor.problems.singular import leading_vectors
-from cofactor.ratings.blocks import each_block, products_of_rows
-from cofactor.ratings.data import Ratings
-from cofactor.ratings.entries import entries_of_rows
-from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.ranking.base import POPULARITY_WEIGHT, ImplicitLinearModel, Rows, strengths_of
+from cofactor.ratings.blocks import each_block, each_cut, products_of_rows
+from cofactor.ratings.data import Ratings, entries_of_rows
+from cofactor.ratings.interaction_model import FitInput, Tags
+from cofactor.ratings.ranking.base import POPULARITY_WEIGHT, ImplicitModel, Rows
 from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
-
-__all__ = ["EASE", "check_weights", "closed_form", "weighed_table"]
-
 
 #: Rows of XᵀX, or XXᵀ, up to which it is inverted, and the latter used, in double precision: where counts are large,
 #: 1 - h is a small difference.
@@ -112,20 +108,19 @@ def _low_rank(interactions: Ratings, values: NDArray[np.float32], n_factors: int
 def _squared_times(interactions: Ratings, values: NDArray[np.float32], Q: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return XᵀX Q, a few columns at a time: X Q has a row for each user."""
     r, out = interactions, np.empty_like(Q)
-    row_cuts, column_cuts = (cut_rows(indptr, _ENTRIES_PER_BLOCK) for indptr in (r.indptr, r.col_indptr))
     by_column = values[r.to_csr]
 
-    def sums(cuts: NDArray[Any], indptr: Any, indices: Any, weights: Any, W: Any, into: Any) -> None:
-        tables = W.reshape(-1, LANES), into.reshape(-1, LANES)
-        parallel_for(lambda k: sums_by_lanes(cuts[k], cuts[k + 1], indptr, indices, weights, *tables), len(cuts) - 1)
+    def sums(indptr: Any, indices: Any, weights: Any, W: Any, into: Any) -> None:
+        table = indptr, indices, weights, W.reshape(-1, LANES), into.reshape(-1, LANES)
+        each_cut(lambda lo, hi: sums_by_lanes(lo, hi, *table), indptr, _ENTRIES_PER_BLOCK)
 
     width = -(-min(_COLUMNS, Q.shape[1]) // LANES) * LANES
     part, image = (np.zeros((size, width), dtype=np.float32) for size in (len(r.items), len(r.users)))
     for lo in range(0, Q.shape[1], width):
         here = Q[:, lo : lo + width]
         part[:, : here.shape[1]] = here
-        sums(row_cuts, r.indptr, r.indices, values, part, image)
-        sums(column_cuts, r.col_indptr, r.col_indices, by_column, image, part)
+        sums(r.indptr, r.indices, values, part, image)
+        sums(r.col_indptr, r.col_indices, by_column, image, part)
         out[:, lo : lo + width] = part[:, : here.shape[1]]
     return out
 
@@ -136,13 +131,11 @@ def _gram(columns: Any, rows: Any, values: NDArray[np.float32], size: int) -> ND
         X = sparse.csr_array((values.astype(np.float64), rows[1], rows[0]), shape=(len(rows[0]) - 1, size))
         return (X.T @ X).toarray(order="C")
     out = np.empty((size, size), dtype=np.float32)
-    cuts = cut_rows(columns[0], _ENTRIES_PER_BLOCK)
 
-    def block(k: int) -> None:
-        lo, hi = cuts[k], cuts[k + 1]
+    def block(lo: int, hi: int) -> None:
         co_occurrences(lo, hi, *columns, *rows, values, values, out[lo:hi])
 
-    parallel_for(block, len(cuts) - 1)
+    each_cut(block, columns[0], _ENTRIES_PER_BLOCK)
     return out
 
 
@@ -274,7 +267,7 @@ _FAST = 1500
 _LEAST = 0.1  # what the oldest interactions say, with `recency`
 
 
-class EASE(ImplicitLinearModel):
+class EASE(ImplicitModel):
     r"""Each item regressed on all others: the best simple model of interactions, without a single step of iteration.
 
     .. math::
@@ -374,6 +367,8 @@ class EASE(ImplicitLinearModel):
     [[5]]
     """
 
+    tags = Tags(similar=True, explain=True)
+
     alpha: float | str = param(positive_weight("auto"), default="auto", kw_only=False)
     solver: str = param(one_of(["auto", "primal", "dual", "low-rank"]), default="auto")
     n_factors: int | str = param(whole(also=["auto"]), default="auto")
@@ -417,7 +412,7 @@ class EASE(ImplicitLinearModel):
     def _solve(self, interactions: Ratings, alpha: float, n_factors: int) -> None:
         self.alpha_, self.solver_ = alpha, self._way(interactions)
         with library_limit(1, "blas"):
-            self.weights_ = closed_form(interactions, strengths_of(self, interactions), self.solver_, n_factors)(alpha)
+            self.weights_ = closed_form(interactions, self._strengths(interactions), self.solver_, n_factors)(alpha)
 
     def _refit(self, given: FitInput, before: Self) -> None:
         self._check_times(given.ratings)
@@ -428,17 +423,17 @@ class EASE(ImplicitLinearModel):
         """See `ImplicitModel`."""
         inner, interactions = clone(self), held_out.train
         inner._check_times(interactions)
-        inner._set_interactions(interactions, None)
+        inner.set_interactions(interactions, None)
 
         def tried(way: str, first: float, searches: bool, n_factors: int = self._most_factors) -> Trials:
             """Try the first alpha, and go on from there if it is to be chosen."""
             with library_limit(1, "blas"):
-                solve = closed_form(interactions, strengths_of(self, interactions), way, n_factors)
+                solve = closed_form(interactions, self._strengths(interactions), way, n_factors)
 
             def learn(alpha: float, **_: int) -> NDArray[np.float32]:
                 with library_limit(1, "blas"):
                     inner.weights_ = solve(alpha)
-                return inner._scores_in_levels(held_out.users)
+                return inner.scores_in_levels(held_out.users)
 
             def gain(alpha: float) -> float:
                 return trials.gain(alpha=alpha, **({"n_factors": n_factors} if way == "low-rank" else {}))

@@ -12,11 +12,8 @@ from numpy.typing import NDArray
 
 from cofactor.model.progress import Monitor
 from cofactor.problems.choice import Choice, ChoiceProblem, bent
-from cofactor.ratings.data import Ratings
-from cofactor.ratings.entries import entries_of_rows
+from cofactor.ratings.data import Ratings, entries_of_rows
 from cofactor.ratings.ids import IdMap
-
-__all__ = ["TIES", "HeldOut", "Trials", "climb", "item_masses", "popularity_prior"]
 
 #: Weight of popularity that does no more than break ties.
 TIES = 1e-9

@@ -16,14 +16,11 @@ from cofactor.model.estimator import learned, param
 from cofactor.model.progress import Monitor
 from cofactor.problems.implicit import ImplicitProblem
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.ranking.base import POPULARITY_WEIGHT, ImplicitFactorModel, own_interactions, strengths_of
+from cofactor.ratings.interaction_model import FitInput, Tags
+from cofactor.ratings.ranking.base import POPULARITY_WEIGHT, ImplicitFactorModel
 from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
 from cofactor.ratings.reasons import products
-from cofactor.ratings.tags import Tags
 from cofactor.solvers import alternating_least_squares
-
-__all__ = ["ImplicitALS"]
 
 #: What "auto" begins with, and the steps of its search.
 _FEW, _FIRST, _STEP, _LEAST, _DOUBLINGS = 16, 0.1, 10**0.5, 1e-6, 2
@@ -125,7 +122,7 @@ class ImplicitALS(ImplicitFactorModel):
     [[5]]
     """
 
-    tags = Tags(similar=True, explain=True)
+    tags = Tags(similar=True, vectors=True, explain=True)
 
     n_factors: int | str = param(whole(also=["auto"]), default="auto")
     alpha: float | str = param(positive_weight("auto"), default="auto", kw_only=False)
@@ -163,7 +160,7 @@ class ImplicitALS(ImplicitFactorModel):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", InputWarning)  # of a penalty that is too large
                 inner.learn(given)
-            return None if inner._says_nothing else inner._scores_in_levels(held_out.users)
+            return None if inner._says_nothing else inner.scores_in_levels(held_out.users)
 
         trials, most = Trials(held_out, learn, monitor), min(given.ratings.shape)
         few, alpha = min(_FEW, most), _FIRST if isinstance(self.alpha, str) else float(self.alpha)
@@ -189,7 +186,7 @@ class ImplicitALS(ImplicitFactorModel):
         if not isinstance(self.unobserved, str):
             return float(self.unobserved)
         n, m = interactions.shape
-        return min(_MASS * float(strengths_of(self, interactions).sum(dtype=np.float64)) / max(n * m, 1), 1.0)
+        return min(_MASS * float(self._strengths(interactions).sum(dtype=np.float64)) / max(n * m, 1), 1.0)
 
     def _solve(self, given: FitInput, U: NDArray[Any], V: NDArray[Any], c: NDArray[Any], max_iter: int) -> None:
         problem = self._problem(given.ratings, V.shape[1], self.solver)
@@ -215,11 +212,11 @@ class ImplicitALS(ImplicitFactorModel):
         return bool(highest * self.V_.shape[1] < _NOTHING)
 
     def _problem(self, interactions: Ratings, d: int, solver: Any) -> ImplicitProblem:
-        weights = None if interactions.weights is None else strengths_of(self, interactions)
+        weights = None if interactions.weights is None else self._strengths(interactions)
         return ImplicitProblem(interactions, weights, d, self.alpha_, self.unobserved_, solver)
 
     def _contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
-        own, weights = own_interactions(self, user)
+        own, weights = self._own_strengths(user)
         V = self.V_.astype(np.float64)
         ridge = self.alpha_ * (weights.sum() + self.unobserved_ * len(V))
         base = self.unobserved_ * V.T @ V + ridge * np.eye(V.shape[1])

@@ -17,15 +17,12 @@ from cofactor.model.progress import Monitor
 from cofactor.problems.choice import soft_log
 from cofactor.problems.implicit import ImplicitLogisticProblem, SampledLogisticProblem
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.scores import FactorScores
-from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.ranking.base import ImplicitFactorModel, own_interactions, strengths_of
+from cofactor.ratings.interaction_model import FitInput, Tags
+from cofactor.ratings.ranking.base import ImplicitFactorModel
 from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
 from cofactor.ratings.reasons import products, with_constant, without_each
-from cofactor.ratings.tags import Tags
+from cofactor.ratings.scoring import FactorScores
 from cofactor.solvers import lbfgs
-
-__all__ = ["LogisticMF"]
 
 #: Factors that "auto" takes: so many times this power of the number of interactions.
 _FACTORS, _POWER = 0.43, 0.3
@@ -156,7 +153,7 @@ class LogisticMF(ImplicitFactorModel):
     [[4]]
     """
 
-    tags = Tags(similar=True, explain=True, additive=False)
+    tags = Tags(similar=True, vectors=True, explain=True, additive=False)
 
     n_factors: int | str = param(whole(also=["auto"]), default="auto")
     alpha: float | str = param(positive_weight("auto"), default="auto", kw_only=False)
@@ -237,7 +234,7 @@ class LogisticMF(ImplicitFactorModel):
         self.objective_, self.n_iter_ = result.objective, result.n_iter
 
     def _problem(self, interactions: Ratings, d: int) -> ImplicitLogisticProblem:
-        settings = interactions, strengths_of(self, interactions), d, self.alpha_
+        settings = interactions, self._strengths(interactions), d, self.alpha_
         if np.prod(interactions.shape, dtype=np.int64) <= _CELLS:
             return ImplicitLogisticProblem(*settings)
         return SampledLogisticProblem(*settings, each=min(_EACH, _MOST / interactions.n_ratings))
@@ -245,7 +242,7 @@ class LogisticMF(ImplicitFactorModel):
     def _fold_in(self, given: FitInput) -> None:
         """Minimise J by the row of each user, by Newton's method from the bias that they would have without factors."""
         interactions, n = given.ratings, len(given.ratings.users)
-        weights = strengths_of(self, interactions)
+        weights = self._strengths(interactions)
         masses = np.bincount(interactions.row_of_entry, weights, minlength=n)
         m, d = self.V_.shape
         features, rows = np.ones((d + 1, m), dtype=np.float32), np.zeros((n, d + 1))
@@ -262,7 +259,7 @@ class LogisticMF(ImplicitFactorModel):
 
     def _contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
         """Return how much lower scores are with each interaction unobserved, by a step of Newton's method."""
-        own, weights = own_interactions(self, user)
+        own, weights = self._own_strengths(user)
         F = with_constant(self.V_)
         p = expit(self._score_range(np.array([user]), 0, len(F))[0].astype(np.float64))
         curvatures = p * (1 - p)

@@ -17,12 +17,10 @@ from cofactor.model.estimator import learned, param
 from cofactor.model.progress import Monitor
 from cofactor.ratings.blocks import each_block
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.ranking.base import POPULARITY_WEIGHT, ImplicitLinearModel, Rows, strengths_of
+from cofactor.ratings.interaction_model import FitInput, Tags
+from cofactor.ratings.ranking.base import POPULARITY_WEIGHT, ImplicitModel, Rows
 from cofactor.ratings.ranking.held_out import HeldOut, Trials
 from cofactor.solvers.result import Callback
-
-__all__ = ["ItemKNN", "RP3beta"]
 
 #: Of "auto": what it begins with, and to which sides it goes on.
 _BETA, _BETAS = 0.4, ((0.6, 0.8), (0.2, 0.0))
@@ -30,8 +28,10 @@ _BETA, _BETAS = 0.4, ((0.6, 0.8), (0.2, 0.0))
 _ROWS = 128  # items whose co-occurrences with all others stand in memory at a time, for each thread
 
 
-class _Neighbours(ImplicitLinearModel):
+class _Neighbours(ImplicitModel):
     """An implicit-feedback model with a few weights for each item, whose scores are sums over a user's items."""
+
+    tags = Tags(similar=True, explain=True)
 
     n_neighbors: int = param(whole(), default=200, kw_only=False)
     popularity_weight: float | str = param(POPULARITY_WEIGHT, default="auto")
@@ -175,12 +175,12 @@ class ItemKNN(_Neighbours):
         return self._with_popularity(held_out, trials)
 
     def _sides(self, interactions: Ratings) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        values = strengths_of(self, interactions)
+        values = self._strengths(interactions)
         return values, values
 
     def _item_scales(self, interactions: Ratings) -> NDArray[np.float32]:
         squares = np.bincount(
-            interactions.indices, strengths_of(self, interactions) ** 2, minlength=len(interactions.items)
+            interactions.indices, self._strengths(interactions) ** 2, minlength=len(interactions.items)
         )
         return np.sqrt(squares).astype(np.float32)
 
@@ -284,14 +284,14 @@ class RP3beta(_Neighbours):
         return self._with_popularity(held_out, trials)
 
     def _sides(self, interactions: Ratings) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        values = strengths_of(self, interactions).astype(np.float64)
+        values = self._strengths(interactions).astype(np.float64)
         rows, columns = interactions.pairs()
         of_users, of_items = np.bincount(rows, values), np.bincount(columns, values)
         left, right = (values / of_items[columns]) ** self.alpha, (values / of_users[rows]) ** self.alpha
         return left.astype(np.float32), right.astype(np.float32)
 
     def _item_scales(self, interactions: Ratings) -> NDArray[np.float32]:
-        masses = np.bincount(interactions.indices, strengths_of(self, interactions), minlength=len(interactions.items))
+        masses = np.bincount(interactions.indices, self._strengths(interactions), minlength=len(interactions.items))
         return (np.maximum(masses, 1e-9) ** -self.beta_).astype(np.float32)
 
     def _similarities(self, together: NDArray[np.float32], own: NDArray[Any], scales: NDArray[Any]) -> NDArray[Any]:

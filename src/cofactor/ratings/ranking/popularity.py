@@ -10,12 +10,9 @@ from numpy.typing import NDArray
 from cofactor.checks import number
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.estimator import learned, param
-from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.interaction_model import FitInput, Tags
 from cofactor.ratings.ranking.base import ImplicitModel
 from cofactor.ratings.ranking.counts import strengths
-from cofactor.ratings.tags import Tags
-
-__all__ = ["Popularity"]
 
 _DAY = 86_400.0
 

@@ -28,12 +28,9 @@ from cofactor.model.progress import Monitor
 from cofactor.progress import tell
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.described import tables_of
-from cofactor.ratings.features import FeatureTable, unknown_features
-from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.interaction_model import InteractionModel
+from cofactor.ratings.features import FeatureTable, tables_of, unknown_features
+from cofactor.ratings.interaction_model import FitInput, InteractionModel, Tags, Updates, warn_of_lost_times
 from cofactor.ratings.lookup import Lookup
-from cofactor.ratings.probability import expected
 from cofactor.ratings.ranking.base import ImplicitFactorModel, ImplicitModel, new_interactions
 from cofactor.ratings.ranking.choosing import (
     ColdItems,
@@ -61,19 +58,14 @@ from cofactor.ratings.ranking.logistic_mf import LogisticMF
 from cofactor.ratings.ranking.neighbours import RP3beta
 from cofactor.ratings.ranking.popularity import Popularity
 from cofactor.ratings.reasons import Reasons
-from cofactor.ratings.recommendations import Recommendations
 from cofactor.ratings.reranking import Rules
 from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
-from cofactor.ratings.scoring import ProbabilityScorer
+from cofactor.ratings.scoring import ProbabilityScorer, expected
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.similar import Vectors, directions_of_interactions
-from cofactor.ratings.tags import Tags
-from cofactor.ratings.topn import Exclusion
-from cofactor.ratings.updates import Updates, warn_of_lost_times
+from cofactor.ratings.topn import Exclusion, Recommendations
 from cofactor.solvers.result import Callback, Progress
 from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures, SparseTable
-
-__all__ = ["Recommender"]
 
 #: Users by whose utilities it is learned what features of items say.
 _USERS_OF_FEATURES = 256
@@ -894,7 +886,7 @@ class Recommender(InteractionModel):
             grown.implicit_models_ = []
             for part in self.implicit_models_:
                 later = copy.copy(part)
-                later._set_interactions(interactions, None)
+                later.set_interactions(interactions, None)
                 later._refit(FitInput(interactions), part)
                 grown.implicit_models_.append(later)
             grown.cold_ = None if self.cold_ is None else self.cold_.among(self.items_, both.items)

@@ -28,7 +28,7 @@ from cofactor.model.state import plain
 from cofactor.problems.users import EntryUsers, Users, UsersHere, UsersInShards
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.interaction_model import FitInput, RowMerge, Tags
 from cofactor.ratings.links import LinkedSides, decompose_mask
 from cofactor.ratings.sampled.chains import (
     FitChains,
@@ -54,10 +54,8 @@ from cofactor.ratings.sampled.samples import (
     SampleSubset,
 )
 from cofactor.ratings.scoring import PROBABILITY_DECISIONS
+from cofactor.ratings.shard_folder import Rows, StoredUsers
 from cofactor.ratings.sharded import ShardedRatings
-from cofactor.ratings.stored_users import Rows, StoredUsers
-from cofactor.ratings.tags import Tags
-from cofactor.ratings.updates import RowMerge
 from cofactor.samplers import Chain, Diagnostics, Kept, Posterior, diagnose, run, to_inference_data
 from cofactor.solvers.parts import Rounds
 from cofactor.solvers.result import Callback

@@ -25,7 +25,7 @@ from cofactor.problems.bpmf import (
 from cofactor.problems.least_squares import Ridge, ShardLeastSquares
 from cofactor.problems.priors import NormalWishartPrior
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.interaction_model import FitInput
 from cofactor.ratings.links import Features, Side
 from cofactor.ratings.reasons import products, without_each
 from cofactor.ratings.sampled.base import UserPlan
@@ -33,7 +33,7 @@ from cofactor.ratings.sampled.chains import FitChains
 from cofactor.ratings.sampled.fold_in import PaddedRatings, PaddedShards
 from cofactor.ratings.sampled.probit import ProbitDraws, ProbitModel, expectation_slopes
 from cofactor.ratings.sampled.samples import Sample, Samples
-from cofactor.ratings.stored_users import StoredUsers
+from cofactor.ratings.shard_folder import StoredUsers
 from cofactor.samplers import Posterior
 from cofactor.typing import SideName
 

@@ -18,8 +18,8 @@ from cofactor.kernels.threads import thread_limit
 from cofactor.model.parallel import side_by_side
 from cofactor.model.state import check_array, member
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.shard_folder import Rows
 from cofactor.ratings.sharded import ShardedRatings
-from cofactor.ratings.stored_users import Rows
 from cofactor.samplers import Chain, Kept, SampleFile
 from cofactor.solvers.result import Callback, Progress
 

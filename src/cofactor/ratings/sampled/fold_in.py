@@ -15,15 +15,12 @@ from numpy.typing import NDArray
 
 from cofactor.kernels.random import fold
 from cofactor.kernels.threads import cut_rows, parallel_for
-from cofactor.ratings.data import Ratings
-from cofactor.ratings.entries import ColumnEntries, OfColumns
+from cofactor.ratings.data import ColumnEntries, OfColumns, Ratings
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.sampled.samples import SampleSubset
 from cofactor.ratings.shard_folder import OfItems
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.typing import SideName
-
-__all__ = ["ConditionalChains", "PaddedRatings", "PaddedShards", "padded", "padded_sizes"]
 
 
 @dataclass(frozen=True)

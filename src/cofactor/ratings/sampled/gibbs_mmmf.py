@@ -24,21 +24,16 @@ from cofactor.model.state import last_length
 from cofactor.problems.max_margin import BuffetPosterior, FixedPrior, HingePosterior, HingeUsers, ThresholdPrior
 from cofactor.problems.priors import LinkedPrior
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.interaction_model import FitInput, RowMerge, Tags
 from cofactor.ratings.links import Features, Link, Side
 from cofactor.ratings.sampled.base import SampledModel, UserPlan
 from cofactor.ratings.sampled.chains import FitChains
 from cofactor.ratings.sampled.fold_in import ConditionalChains, PaddedRatings, padded
 from cofactor.ratings.sampled.samples import Draws, Sample, SampledScorer, Samples
 from cofactor.ratings.scoring import COUNT, PROBABILITY_DECISIONS
-from cofactor.ratings.stored_users import StoredUsers
-from cofactor.ratings.tags import Tags
-from cofactor.ratings.updates import RowMerge
+from cofactor.ratings.shard_folder import StoredUsers
 from cofactor.samplers import Posterior
 from cofactor.typing import SideName
-
-__all__ = ["GibbsIPMMMF", "GibbsMMMF", "HingeDraws", "HingeModel"]
-
 
 #: Distance of the fixed prior's thresholds, and their deviation, in margins.
 _SPACING, _DEVIATION = 3.0, 1.5

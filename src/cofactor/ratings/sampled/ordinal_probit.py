@@ -28,39 +28,22 @@ from cofactor.problems.drift import Drift, Moments
 from cofactor.problems.ordinal_probit import OrdinalProbitPosterior, OrdinalUsers, log_gaps
 from cofactor.problems.priors import BiasedPrior
 from cofactor.problems.users import Users
-from cofactor.ratings.data import Ratings, as_ratings
-from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.data import Ratings, as_ratings, merged
+from cofactor.ratings.interaction_model import FitInput, RowMerge
 from cofactor.ratings.links import Link, Side
 from cofactor.ratings.lookup import Lookup, TimedUsers
-from cofactor.ratings.probability import Criterion, Expectation
 from cofactor.ratings.reasons import products, with_constant, without_each
 from cofactor.ratings.sampled.base import UserPlan
 from cofactor.ratings.sampled.chains import FitChains, checksum
 from cofactor.ratings.sampled.fold_in import ConditionalChains, PaddedRatings, padded
 from cofactor.ratings.sampled.probit import LOG_ROOT, ProbitDraws, ProbitModel, expectation_slopes
 from cofactor.ratings.sampled.samples import SampledScorer, Samples, SampleSubset
+from cofactor.ratings.scoring import Criterion, Expectation
+from cofactor.ratings.shard_folder import StoredUsers
 from cofactor.ratings.sharded import ShardedRatings
-from cofactor.ratings.stored_users import StoredUsers
-from cofactor.ratings.updates import RowMerge, merged
 from cofactor.samplers import Posterior, State
 from cofactor.text import counted
 from cofactor.typing import Ids, Pairs, RatingValues, SideFeatures, SideName, SparseTable
-
-__all__ = [
-    "DRIFT",
-    "DRIFT_OF_STATE",
-    "DriftDraws",
-    "DriftIndex",
-    "FoldInDrift",
-    "OrdinalProbit",
-    "Rank",
-    "RatingTimes",
-    "moments_of",
-    "times_of",
-    "with_shadow",
-    "without_shadow",
-]
-
 
 #: Arrays of a sample, and of the state of a chain besides, and the names of their axes: see `SampledModel`.
 DRIFT = {

@@ -33,16 +33,12 @@ from cofactor.kernels.threads import library_limit
 from cofactor.model.estimator import learned
 from cofactor.model.state import check_array
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.interaction_model import Factored
+from cofactor.ratings.interaction_model import Tags
 from cofactor.ratings.links import Link
-from cofactor.ratings.probability import Criterion, Expectation
 from cofactor.ratings.sampled.base import SampledModel
 from cofactor.ratings.sampled.samples import Draws, spaced
-from cofactor.ratings.tags import Tags
+from cofactor.ratings.scoring import Criterion, Expectation
 from cofactor.typing import SideName
-
-__all__ = ["LOG_ROOT", "PosteriorMeans", "ProbitDraws", "ProbitModel", "expectation_slopes"]
-
 
 _Array = NDArray[np.float64]
 
@@ -244,7 +240,7 @@ def _take_means(model: ProbitModel, means: PosteriorMeans) -> None:
     model._means = means
 
 
-class ProbitModel(Factored, SampledModel):
+class ProbitModel(SampledModel):
     r"""A model of levels that are scores with normal noise, cut at thresholds, and its factors as posterior means.
 
     The score of a pair is :math:`x_{ij} = U_i \cdot V_j + b_i + c_j` in every draw, which may turn and stretch the
@@ -279,7 +275,9 @@ class ProbitModel(Factored, SampledModel):
         What the features of users and of items are made of, which priors are regressed on.
     """
 
-    tags = Tags(features=True, shards=True, probabilities=True, similar=True, explain=True, additive=False)
+    tags = Tags(
+        features=True, shards=True, probabilities=True, similar=True, vectors=True, explain=True, additive=False
+    )
 
     links_: tuple[Link | None, Link | None] = learned(kind=Link, many=True)
 

@@ -17,21 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.kernels.gibbs import samples_of
-from cofactor.ratings.probability import Criterion, Expectation, of_all_pairs
-from cofactor.ratings.scoring import ProbabilityScorer
-from cofactor.ratings.stored_users import copied
-
-__all__ = [
-    "Draws",
-    "Sample",
-    "SampleSubset",
-    "SampledScorer",
-    "Samples",
-    "in_groups",
-    "lie_by_user",
-    "of_users",
-    "spaced",
-]
+from cofactor.ratings.scoring import Criterion, Expectation, ProbabilityScorer, of_all_pairs
+from cofactor.ratings.shard_folder import copied
 
 #: Arrays of all samples, which are along the first axis; and those of one.
 Samples = Mapping[str, NDArray[np.float32]]
