@@ -10,6 +10,8 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.kernels.ranking import places
+from cofactor.kernels.threads import parallel_for
 from cofactor.model.progress import Monitor
 from cofactor.problems.choice import Choice, ChoiceProblem, bent
 from cofactor.ratings.data import Ratings
@@ -36,7 +38,7 @@ _MOST = 8 * _CELLS  # that are looked at for 1,000 users
 #: Of what is held out at random: so little that what is learned from the others is what all say.
 _SHARE = 0.1
 
-_RANKED = 256  # interactions whose ranks are counted at a time
+_RANKED = 64  # interactions whose ranks a thread counts at a time
 
 _LATEST = 0.2  # of what is held out as the latest
 
@@ -149,12 +151,8 @@ class HeldOut:
         self, features: Sequence[NDArray[np.float32]], precisions: NDArray[np.float64] | None = None
     ) -> ChoiceProblem:
         """Return the likelihood of what was held out, of every k-th user if there are many, given features of items."""
-        step = max(1, self.seen.size // _CELLS)
-        rows, columns = self._can_come
-        of_these = rows % step == 0
-        chosen = rows[of_these] // step, columns[of_these]
-        activity, seen = self.counts[::step] / self.usual, self.seen[::step] | ~self._known
-        return ChoiceProblem([one[::step] for one in features], seen, chosen, activity, precisions)
+        whole = ChoiceProblem(features, self.seen | ~self._known, self._can_come, self.counts / self.usual, precisions)
+        return whole.every(max(1, self.seen.size // _CELLS))
 
     @cached_property
     def _known(self) -> NDArray[np.bool_]:
@@ -172,15 +170,11 @@ class HeldOut:
     def gains(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return 1 / log2(1 + rank) of each held-out interaction, among all items that its user had not seen."""
         rows, columns = self.chosen
-        open_ = np.where(self.seen | np.isnan(scores), -np.inf, scores)
-        ranks = np.empty(len(rows))
-        for lo in range(0, len(rows), _RANKED):
-            others, own = (
-                open_[rows[lo : lo + _RANKED]],
-                open_[rows[lo : lo + _RANKED], columns[lo : lo + _RANKED], None],
-            )
-            above, from_own = np.count_nonzero(others > own, axis=1), np.count_nonzero(others >= own, axis=1)
-            ranks[lo : lo + _RANKED] = (above + from_own + 1) / 2  # the mean one among equals
+        table, ranks = np.ascontiguousarray(scores, dtype=np.float32), np.empty(len(rows))
+        parallel_for(
+            lambda b: places(b * _RANKED, min((b + 1) * _RANKED, len(rows)), table, self.seen, rows, columns, ranks),
+            -(-len(rows) // _RANKED),
+        )
         return 1 / np.log2(1 + ranks)
 
     def gain(self, scores: NDArray[np.floating]) -> float:
