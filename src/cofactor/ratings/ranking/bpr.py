@@ -15,7 +15,7 @@ from cofactor.model.estimator import learned, param
 from cofactor.model.progress import Monitor
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.base import ImplicitFactorModel, strengths_of
-from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
+from cofactor.ratings.ranking.held_out import HeldOut, Trials, Tuned, climb
 
 __all__ = ["BPR"]
 
@@ -121,7 +121,7 @@ class BPR(ImplicitFactorModel):
         U, V, _ = self._start(interactions, self._rank(interactions), generator)
         self._solve(given, U, V, self._log_counts, self.max_iter)
 
-    def tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+    def tune(self, held_out: HeldOut, monitor: Monitor) -> Tuned:
         """See `ImplicitModel`."""
         passes: dict[str, Any] = {}
         if isinstance(self.alpha, str):  # half as many steps of twice the length tell
@@ -136,7 +136,7 @@ class BPR(ImplicitFactorModel):
             climb(lambda alpha: trials.gain(alpha=alpha) if alpha <= 1 else -np.inf, _FIRST, 1 / _STEP)
         else:
             trials.gain(alpha=_FIRST if isinstance(self.alpha, str) else float(self.alpha))
-        return trials.best, trials.table
+        return Tuned(trials.best, trials.table)
 
     @property
     def _log_counts(self) -> NDArray[np.float32]:

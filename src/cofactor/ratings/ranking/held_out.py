@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self, cast
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.entries import entries_of_rows
 from cofactor.ratings.ids import IdMap
 
-__all__ = ["TIES", "HeldOut", "Trials", "climb", "item_masses", "popularity_prior"]
+__all__ = ["TIES", "HeldOut", "Trials", "Tuned", "climb", "item_masses", "popularity_prior"]
 
 #: Weight of popularity that does no more than break ties.
 TIES = 1e-9
@@ -58,8 +58,10 @@ class HeldOut:
 
     Attributes
     ----------
+    whole : Ratings
+        All interactions.
     train : Ratings
-        The other interactions: of users who are looked at nine tenths, or four fifths, of others all.
+        Those that were not held out: of users who are looked at nine tenths, or four fifths, of others all.
     users : ndarray of int
         Indices of the users looked at.
     seen : ndarray of shape (len(users), n_items), bool
@@ -70,6 +72,7 @@ class HeldOut:
         Whether what was held out is the latest, not a random part.
     """
 
+    whole: Ratings
     train: Ratings
     users: NDArray[np.intp]
     seen: NDArray[np.bool_]
@@ -120,22 +123,25 @@ class HeldOut:
         seen = np.zeros((len(users), m), dtype=np.bool_)
         seen[np.repeat(np.arange(len(users)), np.diff(indptr)), train.indices[theirs]] = True
         out_of = owner[rank < n_out[owner]], interactions.indices[chosen].astype(np.intp)
-        return cls(train, users, seen, out_of, latest)
+        return cls(interactions, train, users, seen, out_of, latest)
 
     def of_most_popular(self, n: int) -> Self:
         """Return what this says of the n most popular items."""
-        whole = self.train
-        items = np.sort(np.argsort(-whole.item_counts, kind="stable")[:n])
-        place = np.full(len(whole.items), -1, dtype=np.int32)
+        items = np.sort(np.argsort(-self.train.item_counts, kind="stable")[:n])
+        place = np.full(len(self.train.items), -1, dtype=np.int32)
         place[items] = np.arange(len(items))
-        few = whole.subset(place[whole.indices] >= 0)
         known = IdMap.of_range(len(items))
-        rows = few.indptr, place[few.indices], few.levels
-        train = Ratings.from_csr(few.users, known, few.scale, *rows, few.times, few.weights)
+
+        def of_these(ratings: Ratings) -> Ratings:
+            few = ratings.subset(place[ratings.indices] >= 0)
+            rows = few.indptr, place[few.indices], few.levels
+            return Ratings.from_csr(few.users, known, few.scale, *rows, few.times, few.weights)
+
+        whole, train = of_these(self.whole), of_these(self.train)
         users, columns = self.chosen
         kept = place[columns] >= 0
         chosen = users[kept], place[columns[kept]].astype(np.intp)
-        return replace(self, train=train, seen=self.seen[:, items], chosen=chosen)
+        return replace(self, whole=whole, train=train, seen=self.seen[:, items], chosen=chosen)
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -291,6 +297,24 @@ def _is_sure(risen: NDArray[Any], n_errors: float) -> bool:
     (True, False)
     """
     return bool(risen.sum() > n_errors * np.sqrt((risen**2).sum()))
+
+
+class Tuned(NamedTuple):
+    """What `ImplicitModel.tune` returns.
+
+    Attributes
+    ----------
+    settings : dict of str to object
+        Parameters that were chosen.
+    table : ndarray of shape (n_users, n_items), float32
+        `log_interactions` of the users looked at, by a fit with them that does not know what was held out.
+    solution : object
+        What a fit to all interactions would find with them, if that was found on the way: see `FitInput`.
+    """
+
+    settings: dict[str, Any]
+    table: NDArray[np.float32]
+    solution: Any = None
 
 
 class Trials:
