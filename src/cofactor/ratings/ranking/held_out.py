@@ -141,7 +141,8 @@ class HeldOut:
         users, columns = self.chosen
         kept = place[columns] >= 0
         chosen = users[kept], place[columns[kept]].astype(np.intp)
-        return replace(self, whole=whole, train=train, seen=self.seen[:, items], chosen=chosen)
+        seen = np.take(self.seen, items, axis=1)  # by rows, as kernels were compiled for
+        return replace(self, whole=whole, train=train, seen=seen, chosen=chosen)
 
     @property
     def counts(self) -> NDArray[np.int64]:
