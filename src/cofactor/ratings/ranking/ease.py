@@ -315,6 +315,10 @@ _RANKS = (64, 128, 256, 512)
 #: Rows of a matrix that is inverted in no time; as many items tell which alpha is best.
 _FAST = 1500
 
+#: Share of interactions up to which it hardly matters that others' held-out ones are known. Of a tenth it does: on
+#: Flixster `Recommender` took to EASE for the sake of it, and nDCG@10 was .008 ± .002 lower.
+_LITTLE = 0.02
+
 _LEAST = 0.1  # what the oldest interactions say, with `recency`
 
 
@@ -479,8 +483,8 @@ class EASE(ImplicitLinearModel):
     def tune(self, held_out: HeldOut, monitor: Monitor) -> Tuned:
         """See `ImplicitModel`.
 
-        An inverse is that of all interactions, and what was held out is taken from it for each user alone: so it is
-        that of the fit. Singular vectors are those of what was not held out.
+        Where little was held out, an inverse is that of all interactions, and what was held out is taken from it for
+        each user alone: so it is that of the fit. Else it would know more than other models of a `Recommender` do.
         """
         whole, train = clone(self), clone(self)
         for model, interactions in ((whole, held_out.whole), (train, held_out.train)):
@@ -490,14 +494,16 @@ class EASE(ImplicitLinearModel):
 
         def tried(way: str, first: float, searches: bool, n_factors: int = self._most_factors) -> Trials:
             """Try the first alpha, and go on from there if it is to be chosen."""
-            interactions = held_out.train if way == "low-rank" else held_out.whole
+            few_out = len(held_out.chosen[0]) <= _LITTLE * held_out.whole.n_ratings
+            of_all = way != "low-rank" and few_out  # singular vectors know what was held out
+            interactions = held_out.whole if of_all else held_out.train
             with library_limit(1, "blas"):
                 solve = closed_form(interactions, strengths_of(self, interactions), way, n_factors)
 
             def learn(alpha: float, **_: int) -> NDArray[np.float32]:
                 with library_limit(1, "blas"):
                     solution = solve(alpha)
-                if way == "low-rank":
+                if not of_all:
                     train.weights_ = solution[0]
                     return train._scores_in_levels(held_out.users)
                 solutions[alpha] = solution[0]
