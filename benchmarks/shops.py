@@ -3,6 +3,8 @@
     python benchmarks/shops.py measure FILE [SET ...]    cells that FILE, of a JSON object a line, does not have yet
     python benchmarks/shops.py publish FILE              tables of them, into docs/benchmarks
     python benchmarks/shops.py show FILE                 the same, printed
+    python benchmarks/shops.py fits FILE [SET ...]       what `Recommender()` takes and reaches
+    python benchmarks/shops.py publish-fits FILE [OLD]   that, beside an earlier version, into README.md
 
 A fifth of the interactions of each user is the test, and all items that the user has not in training are ranked. The
 settings beside the defaults are chosen by a fifth of what is left, one parameter after the other, and fitted to all
@@ -13,6 +15,8 @@ COFACTOR_DATA are left out.
 import gzip
 import json
 import os
+import resource
+import subprocess
 import sys
 import time
 import warnings
@@ -21,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import publish, table
+from common import SEEDS, publish, table
 from scipy import sparse
 
 from cofactor.datasets import load_ratings, make_interactions
@@ -92,6 +96,9 @@ SETS: dict[str, Callable[[], Interactions]] = {
     "shop, 20,000 items": lambda: made_up(50_000, 20_000, 806_000),
 }
 
+#: For `fits` alone, and of one split.
+LARGE = {"shop, 50,000 items": lambda: made_up(200_000, 50_000, 5_000_000)}
+
 # ---------------------------------------------------------------- models
 
 #: The model of each name, and its settings: values of one parameter after the other, the first of each to begin with.
@@ -155,9 +162,12 @@ class Task:
         began, busy = time.perf_counter(), time.process_time()
         model = model_of(name, self.train, settings).fit(self.train)
         facts = {"wall": time.perf_counter() - began, "cpu": time.process_time() - busy, "chosen": chosen(model)}
-        items = model.recommend(self.users, 10).items
-        lists = np.where(np.equal(items, None), -1, items).astype(np.int64)
-        return user_ndcgs(lists, self.held, 10), facts
+        return user_ndcgs(lists_of(model, self.users), self.held, 10), facts
+
+
+def lists_of(model: Any, users: np.ndarray) -> np.ndarray:
+    items = model.recommend(users, 10).items
+    return np.where(np.equal(items, None), -1, items).astype(np.int64)
 
 
 def chosen(model: Any) -> dict[str, Any]:
@@ -210,6 +220,61 @@ def measure(file: Path, names: list[str]) -> None:
                 one |= {"n": np.diff(train.indptr)[whole.users].tolist(), "ndcg": values.round(5).tolist()}
                 with file.open("a") as stream:
                     stream.write(json.dumps(one) + "\n")
+
+
+# ---------------------------------------------------------------- fits of the recommender
+
+
+def fits(file: Path, names: list[str]) -> None:
+    """Let a process each fit `Recommender()` to what FILE does not have yet."""
+    done = {(one["set"], one["seed"]) for one in read(file)}
+    for name in names or [*SETS, *LARGE]:
+        for seed in SEEDS[: 1 if name in LARGE else None]:
+            if (name, seed) not in done:
+                subprocess.run([sys.executable, __file__, "fit", str(file), name, str(seed)], check=False)
+
+
+def fit(file: Path, name: str, seed: int) -> None:
+    def recommender() -> Recommender:
+        return Recommender(ratings=None, random_state=seed)
+
+    recommender().fit(made_up(300, 200, 6_000))  # which loads kernels
+    train, test = split({**SETS, **LARGE}[name](), seed)
+    task = Task(train, test)
+    began, busy = time.perf_counter(), time.process_time()
+    model = recommender().fit(train)
+    one = {"set": name, "seed": seed, "shape": train.shape, "n": train.nnz}
+    one |= {"wall": time.perf_counter() - began, "cpu": time.process_time() - busy}
+    one["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    one |= {"parts": [type(part).__name__ for part in model.implicit_models_], **chosen(model)}
+    one["ndcg"] = user_ndcgs(lists_of(model, task.users), task.held, 10).round(5).tolist()
+    print(name, seed, {key: value for key, value in one.items() if key not in ("ndcg", "tried")}, flush=True)
+    with file.open("a") as stream:
+        stream.write(json.dumps(one) + "\n")
+
+
+def table_of_fits(file: Path, old: Path | None) -> str:
+    before = {(one["set"], one["seed"]): one for one in ([] if old is None else read(old))}
+    rows = []
+    for name in [*SETS, *LARGE]:
+        cells = [one for one in read(file) if one["set"] == name]
+        if not cells:
+            continue
+        earlier = [before[key] for one in cells if (key := (one["set"], one["seed"])) in before]
+        own = [user_mean(np.array(one["ndcg"])) for one in cells]
+        row = [name, len(cells), "{:,} × {:,}".format(*cells[0]["shape"]), f"{cells[0]['n']:,}"]
+        row += [f"{np.mean([one['cpu'] for one in earlier]):.1f}" if earlier else ""]
+        row += [f"{np.mean([one['cpu'] for one in cells]):.1f}", f"{max(one['peak'] for one in cells):.1f}"]
+        row += [f"{np.mean([one.mean for one in own]):.4f} ± {np.mean([one.error for one in own]):.4f}"]
+        gaps = [
+            user_mean(np.array(one["ndcg"]) - np.array(before[one["set"], one["seed"]]["ndcg"]))
+            for one in cells
+            if (one["set"], one["seed"]) in before
+        ]
+        row += [f"{np.mean([g.mean for g in gaps]):+.4f} ± {np.mean([g.error for g in gaps]):.4f}" if gaps else ""]
+        rows.append([*row, " / ".join(dict.fromkeys(", ".join(one["parts"]) for one in cells))])
+    header = ["set", "splits", "users × items", "interactions", "CPU s before", "CPU s", "GiB", "nDCG@10"]
+    return table([*header, "nDCG@10 less before", "what it is made of"], rows)
 
 
 def read(file: Path) -> list[dict[str, Any]]:
@@ -285,6 +350,12 @@ if __name__ == "__main__":
     command, path, *rest = sys.argv[1:]
     if command == "measure":
         measure(Path(path), rest)
+    elif command == "fits":
+        fits(Path(path), rest)
+    elif command == "fit":
+        fit(Path(path), rest[0], int(rest[1]))
+    elif command == "publish-fits":
+        publish("fits of recommenders", table_of_fits(Path(path), Path(rest[0]) if rest else None))
     elif command == "publish":
         publish("shops", results(Path(path)))
     else:

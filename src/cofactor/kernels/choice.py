@@ -6,7 +6,7 @@ Item j of a user is among them with the log-odds u_j = a + c·ℓ_j, where a is 
 import numpy as np
 
 from cofactor.kernels.arrays import empty
-from cofactor.kernels.compile import exact, inlined, kernel
+from cofactor.kernels.compile import exact, kernel
 from cofactor.kernels.normal import exponential, logarithm
 
 _OPEN = 0  # of what a table of marks says of an item: it may come
@@ -44,7 +44,7 @@ def choices_of_rows(lo, hi, features, marks, slopes, values, gradients, curvatur
     """
     K, _, m = features.shape
     own = empty((K, m), np.float32)  # features of what came, and after it of what may still come
-    u, chances, spreads, losses = empty(m), empty(m), empty(m), empty(m)
+    u, odds, chances, spreads, losses = empty(m), empty(m), empty(m), empty(m), empty(m)  # odds as multiples of e^a
     items = empty(m, np.int64)
     for i in range(lo, hi):
         n_came = n = 0
@@ -78,15 +78,19 @@ def choices_of_rows(lo, hi, features, marks, slopes, values, gradients, curvatur
         for j in range(n):
             u[j] -= top
         for j in range(n):
-            total += exponential(max(u[j], -_FAR))
+            odds[j] = exponential(max(u[j], -_FAR))
+        for j in range(n):
+            total += odds[j]
         a = np.log(n_came / total)
         low, high = a, np.inf  # odds are above probabilities
         for _ in range(_ROUNDS):  # Newton's method in a bracket
+            rate = exponential(max(min(a, _FAR), -_FAR))
             excess, slope = -float(n_came), 0.0
             for j in range(n):
-                p = _chance(a + u[j])
+                x = rate * odds[j]
+                p = x / (1 + x)
                 excess += p
-                slope += p * (1 - p)
+                slope += p / (1 + x)
             if excess < 0:
                 low = a
             else:
@@ -98,10 +102,12 @@ def choices_of_rows(lo, hi, features, marks, slopes, values, gradients, curvatur
             if abs(step) < 1e-8:
                 break
         spread = 0.0
+        rate = exponential(max(min(a, _FAR), -_FAR))
         for j in range(n):
-            chances[j] = _chance(a + u[j])
-            spreads[j] = chances[j] * (1 - chances[j])
-            losses[j] = max(a + u[j], 0.0) + logarithm(1 + exponential(max(-abs(a + u[j]), -_FAR)))
+            x = 1 + rate * odds[j]
+            chances[j] = rate * odds[j] / x
+            spreads[j] = chances[j] / x
+            losses[j] = logarithm(x)
         value = 0.0
         for j in range(n):
             spread += spreads[j]
@@ -128,9 +134,3 @@ def choices_of_rows(lo, hi, features, marks, slopes, values, gradients, curvatur
                     product += spreads[j] * own[k, j] * own[h, j]
                 curvatures[i, k, h] = product
                 curvatures[i, h, k] = product
-
-
-@inlined
-def _chance(log_odds):  # type: ignore[no-untyped-def]
-    """Return 1 / (1 + e^-u)."""
-    return 1 / (1 + exponential(max(min(-log_odds, _FAR), -_FAR)))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from cofactor.kernels.arrays import empty
-from cofactor.kernels.compile import fused, inlined, ordered
+from cofactor.kernels.compile import fused, inlined, kernel, ordered
 from cofactor.kernels.lanes import AHEAD, LANES, fetch, filled, fma, load_from, total
 
 _ITEMS = 512  # at a time: their factors under one sample stay in a second-level cache, for all users
@@ -96,6 +96,19 @@ def _add_share_above(gain, threshold, root, x, out):  # type: ignore[no-untyped-
         p = p * q + _P1
         p = p * q + _P0
         out[k] += gain * (t * p)
+
+
+@kernel
+def places(lo, hi, scores, left_out, rows, columns, out):  # type: ignore[no-untyped-def]
+    """Write at which place of its row each entry lo..hi stands, the mean one among equals; NaN is the last."""
+    for k in range(lo, hi):
+        values, closed = scores[rows[k]], left_out[rows[k]]
+        own = values[columns[k]]
+        above = from_own = 0
+        for j in range(len(values)):
+            above += not closed[j] and values[j] > own
+            from_own += not closed[j] and values[j] >= own
+        out[k] = (above + from_own + 1) / 2 if own == own else len(values)
 
 
 @ordered

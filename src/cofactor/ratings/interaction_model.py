@@ -214,6 +214,8 @@ class FitInput:
         The model as it was before this fit, or fold-in; a warm start goes on from there, and so does an update.
     whole : Ratings or None
         In an update all ratings of the model, those of other rows too.
+    solution : object
+        What `ImplicitModel.tune` found for all ratings on its way, if anything: it need not be found again.
     update : int
         Which update of the model renews the given rows, counted from 1; 0 in a fit, and in a fold-in.
     """
@@ -226,6 +228,7 @@ class FitInput:
     shadow: Ratings | None = None
     before: InteractionModel | None = None
     whole: Ratings | None = None
+    solution: Any = None
     update: int = 0
 
     @property

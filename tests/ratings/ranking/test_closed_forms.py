@@ -3,6 +3,7 @@
 import warnings
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,9 +15,11 @@ from cofactor.datasets import load_ratings
 from cofactor.errors import InvalidInputError
 from cofactor.evaluation import PerUserHoldout
 from cofactor.kernels.threads import thread_limit
+from cofactor.model.progress import Monitor
 from cofactor.problems.choice import ChoiceProblem, among_the_next, bent, log_shares, soft_log
 from cofactor.problems.implicit import ImplicitLogisticProblem, SampledLogisticProblem
 from cofactor.ratings import BPR, EASE, ImplicitALS, ItemKNN, LogisticMF, Popularity, Recommender, RP3beta
+from cofactor.ratings.interaction_model import FitInput
 from cofactor.ratings.ranking.counts import as_interactions, strengths
 from cofactor.ratings.ranking.ease import _inverse
 from cofactor.ratings.ranking.held_out import HeldOut
@@ -35,6 +38,30 @@ def test_ease_is_the_closed_form(solver: str, tolerance: float) -> None:
     np.testing.assert_allclose(model.decision_function(pairs).reshape(X.shape), X @ W, atol=tolerance)
     if solver == "primal":
         assert not np.diag(model.weights_["W"]).any()
+
+
+@pytest.mark.parametrize("how", [{"solver": "primal"}, {"solver": "dual"}, {"recency": 2.0}])
+def test_ease_is_tuned_as_if_what_was_held_out_of_a_user_were_not_there(how: dict[str, Any]) -> None:
+    rng = np.random.default_rng(0)
+    chance = rng.uniform(0.1, 0.5, 40)
+    several = np.argwhere(rng.random((10, 40)) < chance)
+    once = np.column_stack([np.arange(10, 1500), rng.choice(40, 1490, p=chance / chance.sum())])  # nothing is held out
+    pairs, times = np.concatenate([several, once]), rng.random(len(several) + len(once))
+    users, items = pairs.T
+    whole = as_interactions(pairs, times=times)
+    model = EASE(alpha=3.0, popularity_weight=0.0, **how)
+    held_out = HeldOut.of(whole, 0, latest="recency" in how)
+    found = model.tune(held_out, Monitor(None, False))
+    for place in (0, 4):
+        user = whole.users.ids[held_out.users[place]]
+        kept = (users != user) | np.isin(items, whole.items.ids[held_out.seen[place]])
+        alone = clone(model).fit(pairs[kept], time=times[kept])
+        open_ = np.flatnonzero(~held_out.seen[place])
+        scores = alone.decision_function([(user, item) for item in whole.items.ids[open_]])
+        np.testing.assert_allclose(found.table[place, open_], model.log_interactions(scores[None])[0], rtol=1e-4)
+    fitted = clone(model).fit(pairs, time=times)
+    of_it = clone(model).learn(FitInput(whole, solution=found.solution))
+    np.testing.assert_array_equal(of_it.decision_function(pairs), fitted.decision_function(pairs))
 
 
 def test_ease_of_many_items_is_the_closed_form_in_single_precision() -> None:

@@ -1,6 +1,7 @@
 """`Recommender`: shares of interactions times likes, against brute force; exclusions, fold-in, updates, files."""
 
 import copy
+import time
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -384,6 +385,30 @@ def test_without_time_to_choose_it_is_popularity() -> None:
         Recommender(max_seconds=-1).fit(by_kind(50))
     given = Recommender([EASE(), ImplicitALS(2)], None, max_seconds=0, random_state=0).fit(by_kind(50))
     assert [type(part) for part in given.implicit_models_] == [EASE, ImplicitALS]
+
+
+def test_what_there_was_no_time_for_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "cofactor"):
+        model = Recommender(ratings=SMALL, max_seconds=1e-6, random_state=0).fit(*rated())
+        unlimited = Recommender([EASE()], SMALL, random_state=0).fit(*rated())
+    said = [line for line in caplog.messages if "max_seconds" in line]
+    assert len(said) == 1
+    for name in ("1e-06", "at Popularity", "without RP3beta, EASE, ImplicitALS, LogisticMF"):
+        assert name in said[0]
+    assert bits(model.rating_model_) == bits(unlimited.rating_model_)  # which is not cut short
+
+
+def test_settings_are_tried_while_there_is_time_for_one_more() -> None:
+    """A trial that takes a third of the time is the only one: another and a fit to all would take too long."""
+    trials: list[str] = []
+
+    def slow(progress: Progress) -> None:
+        if ", trying" in progress.stage:
+            trials.append(progress.stage.partition(",")[0])
+            time.sleep(2)
+
+    Recommender(ratings=None, max_seconds=6, random_state=0, callback=slow).fit(by_kind(50))
+    assert trials == ["RP3beta"]
 
 
 def test_an_interrupted_choice_goes_on_with_the_best_so_far(caplog: pytest.LogCaptureFixture) -> None:

@@ -42,7 +42,7 @@ from cofactor.ratings.ranking.counts import (
     warn_of_a_robot,
     warn_of_all_again,
 )
-from cofactor.ratings.ranking.held_out import TIES, HeldOut, Trials, item_masses, popularity_prior
+from cofactor.ratings.ranking.held_out import TIES, HeldOut, Trials, Tuned, item_masses, popularity_prior
 from cofactor.ratings.reranking import Rules, check_rules
 from cofactor.ratings.scoring import FactorScores
 from cofactor.ratings.sharded import ShardedRatings
@@ -175,7 +175,7 @@ class ImplicitModel(InteractionModel):
         """Learn from all interactions, after some came in; what was chosen in the fit stays, `before` has it."""
         self._fit(given)
 
-    def tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+    def tune(self, held_out: HeldOut, monitor: Monitor) -> Tuned:
         """Choose parameters by held-out interactions, if there are any to choose.
 
         Parameters
@@ -186,12 +186,9 @@ class ImplicitModel(InteractionModel):
 
         Returns
         -------
-        params : dict of str to object
-            Those chosen.
-        table : ndarray of shape (n_users, n_items), float32
-            `log_interactions` of a fit with them to what was not held out.
+        Tuned
         """
-        return {}, self._log_interactions_without(held_out)
+        return Tuned({}, self._log_interactions_without(held_out))
 
     def _log_interactions_without(self, held_out: HeldOut, **settings: Any) -> NDArray[np.float32]:
         """Return `log_interactions` of held-out users, by a fit with some parameters to what was not held out."""
@@ -225,6 +222,19 @@ class ImplicitModel(InteractionModel):
     def _fit_bytes(self, interactions: Ratings) -> int:
         """Return what a fit takes at least."""
         return 4 * sum(interactions.shape) * getattr(self, "n_factors", 0)
+
+    def n_operations(self, interactions: Ratings) -> float:
+        """Return about how many operations a fit takes beyond what those of other models do, if many.
+
+        Parameters
+        ----------
+        interactions : Ratings
+
+        Returns
+        -------
+        float
+        """
+        return 0.0
 
     # ---------------------------------------------------------------- learning
 
@@ -351,26 +361,28 @@ class ImplicitModel(InteractionModel):
         """
         return self._for_all_items(users, lambda some: self._score_range(some, 0, len(self.items_)) / self.level_)
 
-    def _chosen(self, given: FitInput, seed: int, *names: str) -> dict[str, Any]:
+    def _chosen(self, given: FitInput, seed: int, *names: str) -> tuple[dict[str, Any], Any]:
         """Return numbers for some parameters, those for "auto" chosen by interactions that are held out.
 
-        The weight of popularity is always one of them.
+        The weight of popularity is always one of them. Return also what was solved with them, see `Tuned`.
         """
         settings: dict[str, Any] = {name: getattr(self, name) for name in ("popularity_weight", *names)}
+        solution = given.solution
         if "auto" in settings.values():
             held_out = HeldOut.of(given.ratings, seed, self.asks_what_is_next)
-            settings |= self.tune(held_out, given.monitor)[0]
+            chosen, _, solution = self.tune(held_out, given.monitor)
+            settings |= chosen
         self.popularity_weight_ = max(float(settings["popularity_weight"]), TIES)
-        return settings
+        return settings, solution
 
-    def _with_popularity(self, held_out: HeldOut, trials: Trials) -> tuple[dict[str, Any], NDArray[np.float32]]:
+    def _with_popularity(self, held_out: HeldOut, trials: Trials, solution: Any = None) -> Tuned:
         """Return what `tune` does: the best of what was tried on `scores_in_levels`, and the weight of popularity."""
         prior = popularity_prior(item_masses(held_out.train))
         weight = self.popularity_weight
         if isinstance(weight, str):
             weight = held_out.prior_weight(trials.table, prior)
         table = trials.table + (max(weight, TIES) * prior).astype(np.float32)
-        return {**trials.best, "popularity_weight": weight}, soft_log(table, self._floor)
+        return Tuned({**trials.best, "popularity_weight": weight}, soft_log(table, self._floor), solution)
 
     def _for_all_items(self, users: NDArray[Any], table: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[np.float32]:
         out = np.empty((len(users), len(self.items_)), dtype=np.float32)

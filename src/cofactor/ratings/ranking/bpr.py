@@ -15,7 +15,7 @@ from cofactor.model.estimator import learned, param
 from cofactor.model.progress import Monitor
 from cofactor.ratings.interaction_model import FitInput
 from cofactor.ratings.ranking.base import ImplicitFactorModel
-from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
+from cofactor.ratings.ranking.held_out import HeldOut, Trials, Tuned, climb
 
 #: Where "auto" begins, and by what it goes on.
 _FIRST, _STEP = 0.03, 2.0
@@ -119,7 +119,7 @@ class BPR(ImplicitFactorModel):
         U, V, _ = self._start(interactions, self._rank(interactions), generator)
         self._solve(given, U, V, self._log_counts, self.max_iter)
 
-    def tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+    def tune(self, held_out: HeldOut, monitor: Monitor) -> Tuned:
         """See `ImplicitModel`."""
         passes: dict[str, Any] = {}
         if isinstance(self.alpha, str):  # half as many steps of twice the length tell
@@ -134,7 +134,7 @@ class BPR(ImplicitFactorModel):
             climb(lambda alpha: trials.gain(alpha=alpha) if alpha <= 1 else -np.inf, _FIRST, 1 / _STEP)
         else:
             trials.gain(alpha=_FIRST if isinstance(self.alpha, str) else float(self.alpha))
-        return trials.best, trials.table
+        return Tuned(trials.best, trials.table)
 
     @property
     def _log_counts(self) -> NDArray[np.float32]:

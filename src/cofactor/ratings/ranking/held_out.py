@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self, cast
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.kernels.ranking import places
+from cofactor.kernels.threads import parallel_for
 from cofactor.model.progress import Monitor
 from cofactor.problems.choice import Choice, ChoiceProblem, bent
 from cofactor.ratings.data import Ratings, entries_of_rows
@@ -33,7 +35,7 @@ _MOST = 8 * _CELLS  # that are looked at for 1,000 users
 #: Of what is held out at random: so little that what is learned from the others is what all say.
 _SHARE = 0.1
 
-_RANKED = 256  # interactions whose ranks are counted at a time
+_RANKED = 64  # interactions whose ranks a thread counts at a time
 
 _LATEST = 0.2  # of what is held out as the latest
 
@@ -53,8 +55,10 @@ class HeldOut:
 
     Attributes
     ----------
+    whole : Ratings
+        All interactions.
     train : Ratings
-        The other interactions: of users who are looked at nine tenths, or four fifths, of others all.
+        Those that were not held out: of users who are looked at nine tenths, or four fifths, of others all.
     users : ndarray of int
         Indices of the users looked at.
     seen : ndarray of shape (len(users), n_items), bool
@@ -65,6 +69,7 @@ class HeldOut:
         Whether what was held out is the latest, not a random part.
     """
 
+    whole: Ratings
     train: Ratings
     users: NDArray[np.intp]
     seen: NDArray[np.bool_]
@@ -115,22 +120,26 @@ class HeldOut:
         seen = np.zeros((len(users), m), dtype=np.bool_)
         seen[np.repeat(np.arange(len(users)), np.diff(indptr)), train.indices[theirs]] = True
         out_of = owner[rank < n_out[owner]], interactions.indices[chosen].astype(np.intp)
-        return cls(train, users, seen, out_of, latest)
+        return cls(interactions, train, users, seen, out_of, latest)
 
     def of_most_popular(self, n: int) -> Self:
         """Return what this says of the n most popular items."""
-        whole = self.train
-        items = np.sort(np.argsort(-whole.item_counts, kind="stable")[:n])
-        place = np.full(len(whole.items), -1, dtype=np.int32)
+        items = np.sort(np.argsort(-self.train.item_counts, kind="stable")[:n])
+        place = np.full(len(self.train.items), -1, dtype=np.int32)
         place[items] = np.arange(len(items))
-        few = whole.subset(place[whole.indices] >= 0)
         known = IdMap.of_range(len(items))
-        rows = few.indptr, place[few.indices], few.levels
-        train = Ratings.from_csr(few.users, known, few.scale, *rows, few.times, few.weights)
+
+        def of_these(ratings: Ratings) -> Ratings:
+            few = ratings.subset(place[ratings.indices] >= 0)
+            rows = few.indptr, place[few.indices], few.levels
+            return Ratings.from_csr(few.users, known, few.scale, *rows, few.times, few.weights)
+
+        whole, train = of_these(self.whole), of_these(self.train)
         users, columns = self.chosen
         kept = place[columns] >= 0
         chosen = users[kept], place[columns[kept]].astype(np.intp)
-        return replace(self, train=train, seen=self.seen[:, items], chosen=chosen)
+        seen = np.take(self.seen, items, axis=1)  # by rows, as kernels were compiled for
+        return replace(self, whole=whole, train=train, seen=seen, chosen=chosen)
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -146,12 +155,8 @@ class HeldOut:
         self, features: Sequence[NDArray[np.float32]], precisions: NDArray[np.float64] | None = None
     ) -> ChoiceProblem:
         """Return the likelihood of what was held out, of every k-th user if there are many, given features of items."""
-        step = max(1, self.seen.size // _CELLS)
-        rows, columns = self._can_come
-        of_these = rows % step == 0
-        chosen = rows[of_these] // step, columns[of_these]
-        activity, seen = self.counts[::step] / self.usual, self.seen[::step] | ~self._known
-        return ChoiceProblem([one[::step] for one in features], seen, chosen, activity, precisions)
+        whole = ChoiceProblem(features, self.seen | ~self._known, self._can_come, self.counts / self.usual, precisions)
+        return whole.every(max(1, self.seen.size // _CELLS))
 
     @cached_property
     def _known(self) -> NDArray[np.bool_]:
@@ -169,15 +174,11 @@ class HeldOut:
     def gains(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return 1 / log2(1 + rank) of each held-out interaction, among all items that its user had not seen."""
         rows, columns = self.chosen
-        open_ = np.where(self.seen | np.isnan(scores), -np.inf, scores)
-        ranks = np.empty(len(rows))
-        for lo in range(0, len(rows), _RANKED):
-            others, own = (
-                open_[rows[lo : lo + _RANKED]],
-                open_[rows[lo : lo + _RANKED], columns[lo : lo + _RANKED], None],
-            )
-            above, from_own = np.count_nonzero(others > own, axis=1), np.count_nonzero(others >= own, axis=1)
-            ranks[lo : lo + _RANKED] = (above + from_own + 1) / 2  # the mean one among equals
+        table, ranks = np.ascontiguousarray(scores, dtype=np.float32), np.empty(len(rows))
+        parallel_for(
+            lambda b: places(b * _RANKED, min((b + 1) * _RANKED, len(rows)), table, self.seen, rows, columns, ranks),
+            -(-len(rows) // _RANKED),
+        )
         return 1 / np.log2(1 + ranks)
 
     def gain(self, scores: NDArray[np.floating]) -> float:
@@ -294,6 +295,24 @@ def _is_sure(risen: NDArray[Any], n_errors: float) -> bool:
     (True, False)
     """
     return bool(risen.sum() > n_errors * np.sqrt((risen**2).sum()))
+
+
+class Tuned(NamedTuple):
+    """What `ImplicitModel.tune` returns.
+
+    Attributes
+    ----------
+    settings : dict of str to object
+        Parameters that were chosen.
+    table : ndarray of shape (n_users, n_items), float32
+        `log_interactions` of the users looked at, by a fit with them that does not know what was held out.
+    solution : object
+        What a fit to all interactions would find with them, if that was found on the way: see `FitInput`.
+    """
+
+    settings: dict[str, Any]
+    table: NDArray[np.float32]
+    solution: Any = None
 
 
 class Trials:

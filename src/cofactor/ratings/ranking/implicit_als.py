@@ -18,7 +18,7 @@ from cofactor.problems.implicit import ImplicitProblem
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.interaction_model import FitInput, Tags
 from cofactor.ratings.ranking.base import POPULARITY_WEIGHT, ImplicitFactorModel
-from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
+from cofactor.ratings.ranking.held_out import HeldOut, Trials, Tuned, climb
 from cofactor.ratings.reasons import products
 from cofactor.solvers import alternating_least_squares
 
@@ -142,7 +142,7 @@ class ImplicitALS(ImplicitFactorModel):
 
     def _fit(self, given: FitInput) -> None:
         interactions, generator = given.ratings, make_generator(self.random_state)
-        chosen = self._chosen(given, int(generator.integers(2**31)), "n_factors", "alpha")
+        chosen, _ = self._chosen(given, int(generator.integers(2**31)), "n_factors", "alpha")
         self.alpha_, self.unobserved_ = float(chosen["alpha"]), self._unobserved(interactions)
         n_factors = min(int(chosen["n_factors"]), *interactions.shape)
         self._solve(given, *self._start(interactions, n_factors, generator), self.max_iter)
@@ -150,7 +150,7 @@ class ImplicitALS(ImplicitFactorModel):
             self.alpha_ /= _STEP
             self._solve(given, *self._start(interactions, n_factors, generator), self.max_iter)
 
-    def tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+    def tune(self, held_out: HeldOut, monitor: Monitor) -> Tuned:
         """Choose alpha with few factors, then how many."""
         given = FitInput(held_out.train)
         once: dict[str, Any] = {"popularity_weight": 0.0, "callback": None, "verbose": 0}

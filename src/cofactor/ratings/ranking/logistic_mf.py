@@ -19,7 +19,7 @@ from cofactor.problems.implicit import ImplicitLogisticProblem, SampledLogisticP
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.interaction_model import FitInput, Tags
 from cofactor.ratings.ranking.base import ImplicitFactorModel
-from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
+from cofactor.ratings.ranking.held_out import HeldOut, Trials, Tuned, climb
 from cofactor.ratings.reasons import products, with_constant, without_each
 from cofactor.ratings.scoring import FactorScores
 from cofactor.solvers import lbfgs
@@ -186,7 +186,7 @@ class LogisticMF(ImplicitFactorModel):
         self.user_bias_ = np.zeros(n, dtype=np.float32)
         self._solve(given, U, V, np.log(share / (1 - share)).astype(np.float32), self.max_iter)
 
-    def tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+    def tune(self, held_out: HeldOut, monitor: Monitor) -> Tuned:
         """Choose alpha, then how many factors."""
         given = FitInput(held_out.train)
         max_iter = min(_ITERATIONS, self.max_iter) if isinstance(self.alpha, str) else self.max_iter
@@ -198,12 +198,12 @@ class LogisticMF(ImplicitFactorModel):
         trials = Trials(held_out, learn, monitor)
         if not isinstance(self.alpha, str):
             trials.gain(n_factors=self._rank(given.ratings), alpha=float(self.alpha))
-            return {}, trials.table
+            return Tuned({}, trials.table)
         most = min(*given.ratings.shape, _MANY)
         few = min(_FEW, most) if isinstance(self.n_factors, str) else int(self.n_factors)
         if not len(held_out.users):
             trials.gain(n_factors=few, alpha=_FIRST)
-            return trials.best, trials.table
+            return Tuned(trials.best, trials.table)
 
         def gain(alpha: float) -> float:
             return trials.gain(n_factors=few, alpha=alpha)
@@ -215,7 +215,7 @@ class LogisticMF(ImplicitFactorModel):
             many *= 2
             if trials.gain(n_factors=many, alpha=alpha) >= _WORTH * trials.gain(**best):
                 best, table = trials.best, trials.table
-        return best, table
+        return Tuned(best, table)
 
     def _refit(self, given: FitInput, before: Self) -> None:
         users = given.ratings.users

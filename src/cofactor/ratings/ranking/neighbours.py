@@ -19,7 +19,7 @@ from cofactor.ratings.blocks import each_block
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.interaction_model import FitInput, Tags
 from cofactor.ratings.ranking.base import POPULARITY_WEIGHT, ImplicitModel, Rows
-from cofactor.ratings.ranking.held_out import HeldOut, Trials
+from cofactor.ratings.ranking.held_out import HeldOut, Trials, Tuned
 from cofactor.solvers.result import Callback
 
 #: Of "auto": what it begins with, and to which sides it goes on.
@@ -164,7 +164,7 @@ class ItemKNN(_Neighbours):
 
     shrinkage: float = param(number(low=0), default=20.0)
 
-    def tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+    def tune(self, held_out: HeldOut, monitor: Monitor) -> Tuned:
         """See `ImplicitModel`."""
 
         def learn(n_neighbors: int) -> NDArray[np.float32]:
@@ -264,10 +264,10 @@ class RP3beta(_Neighbours):
     beta_: float = learned()
 
     def _fit(self, given: FitInput) -> None:
-        self.beta_ = float(self._chosen(given, 0, "beta")["beta"])
+        self.beta_ = float(self._chosen(given, 0, "beta")[0]["beta"])
         self._weigh(given.ratings)
 
-    def tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+    def tune(self, held_out: HeldOut, monitor: Monitor) -> Tuned:
         """See `ImplicitModel`."""
 
         def learn(beta: float) -> NDArray[np.float32]:

@@ -73,6 +73,12 @@ _USERS_OF_FEATURES = 256
 #: Users times items up to which `LogisticMF`, whose time goes with them, is tried by default: some 4 s of a core.
 _CELLS = 25_000_000
 
+#: Share of `max_seconds` in which something is tried, and fitted; the rest is for weights.
+_FOR_TRIALS = 0.9
+
+#: Operations per second that are counted on for an inverse: of two cores, half of what they do.
+_SPEED = 4e10
+
 #: Of the rating model: lists are as good as with 300 sweeps (nDCG@10 within .003 on eight splits), and come sooner.
 _SWEEPS: dict[str, Any] = {"n_sweeps": 150, "burn_in": 50}
 
@@ -137,11 +143,11 @@ class Recommender(InteractionModel):
         What to do with several ratings of one user for one item; by default what `ratings` does, else an error.
         Interactions of one pair add up.
     max_seconds : float, optional
-        Seconds after which nothing more is tried by default: what is being tried ends, and the best so far is fitted to
-        all interactions. That, and the fit of the rating model, come afterwards and are not cut short: a fit takes
-        longer. 0 leaves `Popularity`. Models given as `interactions` are all fitted, with fewer settings tried. Without
-        a limit a seed gives the same bits on any machine. Ctrl-C during the choice ends it likewise in Python; in a
-        shell it ends the command, and no file is written.
+        Seconds that a fit may take. The rating model is fitted first, and not cut short. Then settings and models are
+        tried as long as there is time for one more trial as the last one, and to fit what was tried to all
+        interactions. What there was no time for is told. 0 leaves `Popularity`. Models given as `interactions` are all
+        fitted, with fewer settings tried. Without a limit a seed gives the same bits on any machine. Ctrl-C during the
+        choice ends it likewise in Python; in a shell it ends the command, and no file is written.
     {random_state}
         It is the seed of what is held out, and of parts which have none.
     {callback}
@@ -245,7 +251,7 @@ class Recommender(InteractionModel):
                 Popularity(),
                 RP3beta(popularity_weight=0.0),  # popularity joins as a model of its own
                 EASE(popularity_weight=0.0),
-                ImplicitALS(popularity_weight=0.0),
+                ImplicitALS(solver="cg", popularity_weight=0.0),  # as good, in a third of the time
                 *([LogisticMF(alpha=3.0)] if n_cells <= _CELLS else []),
             ]
         given = self.interactions
@@ -349,13 +355,17 @@ class Recommender(InteractionModel):
     def _fit(
         self, interactions: Ratings, rated: FitInput | None, monitor: Monitor, of_items: FeatureTable | None
     ) -> None:
+        end = np.inf if self.max_seconds is None else time.perf_counter() + _FOR_TRIALS * self.max_seconds
         generator = make_generator(self.random_state)
         models = self._implicit_models(len(interactions.users) * len(interactions.items))
         seed, *seeds = (int(s) for s in generator.integers(2**31, size=len(models) + 2))
-        parts = [_seeded(clone(part), s) for part, s in zip(models, seeds[1:], strict=True)]
-        held_out = HeldOut.of(interactions, seed, latest=any(part.asks_what_is_next for part in parts))
+        models = [_seeded(clone(part), s) for part, s in zip(models, seeds[1:], strict=True)]
+        self.rating_model_ = None
+        if rated is not None and self.max_seconds is not None:
+            self.rating_model_ = self._learn_ratings(rated, seeds[0], monitor)
+        held_out = HeldOut.of(interactions, seed, latest=any(model.asks_what_is_next for model in models))
         self.usual_interactions_ = held_out.usual
-        tables = self._try(parts, held_out, monitor)
+        parts, tables, solutions = map(list, zip(*self._try(models, held_out, monitor, end), strict=True))
         kept = list(range(len(tables)))
         if self.interactions is None and len(held_out.users):
             kept = held_out.together(tables)
@@ -374,17 +384,13 @@ class Recommender(InteractionModel):
         means = dict(zip(kept, self.weights_[:, 0] + self.weights_[:, 1] / 2, strict=True))
         self.tried_["weight"] = [float(means.get(k, 0.0)) for k in range(len(tables))]
         del tables
-        kinds = [parts[k] for k in kept]
         self.implicit_models_ = [
-            part.learn(FitInput(interactions), monitor.stage(type(part).__name__)) for part in kinds
+            parts[k].learn(FitInput(interactions, solution=solutions[k]), monitor.stage(type(parts[k]).__name__))
+            for k in kept
         ]
-        self.rating_model_ = None
-        if rated is not None:
-            kind = self._rating_kind()
-            try:
-                self.rating_model_ = _seeded(kind, seeds[0]).learn(rated, monitor.stage(type(kind).__name__))
-            except InvalidInputError as error:
-                raise _ended_early(monitor, type(kind).__name__) or error from None
+        del solutions
+        if rated is not None and self.rating_model_ is None:
+            self.rating_model_ = self._learn_ratings(rated, seeds[0], monitor)
         given = interactions if rated is None else rated.ratings
         self.users_, self.items_, self.scale_ = given.users, given.items, given.scale
         self.ratings_, self.coding_, self.updates_ = given, given.coding, Updates(given.n_ratings)
@@ -395,32 +401,57 @@ class Recommender(InteractionModel):
             with library_limit(1, "blas"):
                 self.cold_ = ColdItems.of(of_items, self.items_, self._utilities(some))
 
-    def _try(self, parts: list[Any], held_out: HeldOut, monitor: Monitor) -> list[NDArray[np.float32]]:
-        """Let parts choose settings until time is up, note what they gain, and return their features."""
-        end = np.inf if self.max_seconds is None else time.perf_counter() + self.max_seconds
+    def _learn_ratings(self, rated: FitInput, seed: int, monitor: Monitor) -> RatingModel:
+        kind = self._rating_kind()
+        try:
+            return cast(RatingModel, _seeded(kind, seed).learn(rated, monitor.stage(type(kind).__name__)))
+        except InvalidInputError as error:
+            raise _ended_early(monitor, type(kind).__name__) or error from None
+
+    def _try(
+        self, parts: list[Any], held_out: HeldOut, monitor: Monitor, end: float
+    ) -> list[tuple[Any, NDArray[np.float32], Any]]:
+        """Let parts choose settings until time is up, and note what they gain.
+
+        Return those that did, with their features, and what they solved for all interactions.
+        """
+        took, mark = dict[str, float](), time.perf_counter()  # the last trial of each, which is the time of its fit
 
         def is_over(progress: Progress) -> bool:
+            nonlocal mark
             monitor.note(progress.stage, progress.iteration, progress.max_iter, progress.objective)
-            return monitor.stopped or time.perf_counter() > end
+            name, before, mark = progress.stage.partition(",")[0], mark, time.perf_counter()
+            took[name] = mark - before
+            return monitor.stopped or mark + took[name] + sum(took.values()) > end
 
-        choosing, tables = Monitor(is_over, False), list[NDArray[np.float32]]()
+        choosing, tried = Monitor(is_over, False), list[tuple[Any, NDArray[np.float32], Any]]()
         self.tried_ = {"model": [], "settings": [], "gain": []}
+        without = list[str]()
         try:
             for part in parts:
-                is_late = choosing.stopped or time.perf_counter() > end or not len(held_out.users)
-                if tables and self.interactions is None and is_late:
+                name, mark = type(part).__name__, time.perf_counter()
+                needed = sum(took.values()) + part.n_operations(held_out.whole) / _SPEED
+                if tried and self.interactions is None and not len(held_out.users):
                     break
-                choices, table = part.tune(held_out, choosing.inside(type(part).__name__))
+                if tried and self.interactions is None and (choosing.stopped or mark + needed > end):
+                    without.append(name)
+                    continue
+                choices, table, solution = part.tune(held_out, choosing.inside(name))
+                if solution is not None:
+                    took[name] = 0.0
                 part.set_params(**choices)
-                tables.append(self._feature(part, table, held_out.counts))
-                self.tried_["model"].append(type(part).__name__)
+                tried.append((part, self._feature(part, table, held_out.counts), solution))
+                self.tried_["model"].append(name)
                 self.tried_["settings"].append(choices)
                 self.tried_["gain"].append(held_out.gain(table))
         except KeyboardInterrupt:
-            if not tables or self.interactions is not None or ends_all():
+            if not tried or self.interactions is not None or ends_all():
                 raise
             tell(f"{type(self).__name__}: interrupted; it goes on with the best so far, and Ctrl-C again ends it")
-        return tables
+        if self.max_seconds is not None and not monitor.stopped and (choosing.stopped or without):
+            last, rest = self.tried_["model"][-1], f", without {', '.join(without)}" if without else ""
+            tell(f"{type(self).__name__}: max_seconds={self.max_seconds:g} ended the choice at {last}{rest}")
+        return tried
 
     # ---------------------------------------------------------------- recommending
 
