@@ -13,8 +13,9 @@ import pytest
 from cofactor.cli.output import human_console, show_facts, show_measured, write_table
 from cofactor.datasets import make_ratings
 from cofactor.datasets import write_table as write_file
+from cofactor.model.facts import Facts
 from cofactor.ratings import ALS
-from cofactor.tasks.plain import Column, Facts, Measured, Table
+from cofactor.service.results import Column, Measured, Table
 
 EVIL = "a\x1b[2J\x1b]0;title\x07\x9b31m\r\x08[bold]b"
 CLEAN = "a [2J ]0;title  31m  [bold]b"

@@ -14,8 +14,7 @@ from tests.server.said import rows, rows_of
 
 from cofactor.errors import InvalidInputError
 from cofactor.server.asking import _TOGETHER, Asking
-from cofactor.server.limits import Limits
-from cofactor.server.question import Operation, Question
+from cofactor.server.operations import Limits, Operation, Question
 
 
 class Doubling:
@@ -23,8 +22,8 @@ class Doubling:
 
     def __init__(self) -> None:
         self.free, self.rounds = threading.Event(), []
-        self.alone = Operation("GET", "/alone", "", dict, dict, self.one)
-        self.together = Operation("GET", "/together", "", dict, dict, self.one, together=self.several)
+        self.alone = Operation("GET /alone", "", dict, dict, self.one)
+        self.together = Operation("GET /together", "", dict, dict, self.one, together=self.several)
 
     def one(self, question: Question) -> int:
         return self.several([question])[0]

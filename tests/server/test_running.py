@@ -28,11 +28,11 @@ from cofactor.errors import InputWarning
 from cofactor.labels import MNMTF
 from cofactor.ratings import ALS
 from cofactor.server import Limits, Served, application, run
-from cofactor.server.lines import StandardError, line_of
-from cofactor.server.watching import Watch
+from cofactor.server.observing import StandardError, line_of
+from cofactor.server.running import Watch
 from cofactor.server.working import Listening, Worker
-from cofactor.tasks.answers import RatingAnswers
-from cofactor.tasks.served import Content, Source
+from cofactor.service.rating_service import RatingService
+from cofactor.service.served import Content, Source
 
 pytestmark = pytest.mark.processes
 
@@ -382,4 +382,4 @@ def test_a_log_that_nobody_reads_holds_up_nobody(monkeypatch) -> None:
 def test_titles_of_other_items_are_warned_of() -> None:
     model = ALS(n_factors=1, alpha=1.0, random_state=0).fit([(1, "Up"), (2, "Heat")], [5, 1])
     with pytest.warns(InputWarning, match="no item has one of the 1 titles: they are of '50', and the model knows "):
-        RatingAnswers(model, {"50": "Star Wars"})
+        RatingService(model, titles={"50": "Star Wars"})

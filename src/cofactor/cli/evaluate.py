@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cofactor.cli import options
-from cofactor.cli.by_label import write_by_label
 from cofactor.cli.errors import naming
 from cofactor.cli.files import check_sources, check_target, inputs_of
 from cofactor.cli.output import (
@@ -17,13 +16,14 @@ from cofactor.cli.output import (
     show_measured,
     show_notes,
     show_ranked,
+    write_by_label,
 )
 from cofactor.errors import InvalidInputError
 from cofactor.progress import Display, describe
-from cofactor.tasks.plain import Protocol, Ranked, Settings
+from cofactor.service.results import Protocol, Ranked
 
 if TYPE_CHECKING:
-    from cofactor.tasks.plain import Progress
+    from cofactor.service.results import Progress
 
 
 def evaluate(
@@ -102,9 +102,7 @@ def evaluate(
     check_sources(inputs)
     chosen, reading = options.task_for(context, "evaluate", file, task, own)
     params = options.parse_params(param)
-    settings = Settings(
-        options.parse_alpha(alpha), options.parse_factors(factors), seed, params, reading, lenient=len(model or []) > 1
-    )
+    settings = options.settings_of(alpha, factors, seed, reading, params=params, lenient=len(model or []) > 1)
     names = model or chosen.default_models(settings, ranked=bool(own.get("rank")))
     with naming({**options.names_of(params), "n_splits": "--splits (or --folds)"}):
         models, notes = chosen.contestants(names, settings)

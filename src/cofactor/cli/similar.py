@@ -8,11 +8,9 @@ import typer
 
 from cofactor.cli import options
 from cofactor.cli.errors import naming
-from cofactor.cli.files import check_sources, check_target, load_model
-from cofactor.cli.interrupts import loading
+from cofactor.cli.files import check_sources, check_target, load_service
 from cofactor.cli.output import limited_threads, show_notes, write_table
 from cofactor.errors import InvalidInputError
-from cofactor.tasks import task_of
 
 
 def similar(
@@ -46,13 +44,8 @@ def similar(
     check_sources(inputs)
     if users and titles:
         raise InvalidInputError("--titles names items, and --users asks for users: give one of them")
-    fitted = load_model(model)
-    with loading():
-        task = task_of(fitted)
-    if not task.can("similar"):
-        raise InvalidInputError(f"{model}: is a model of {task.name}, which has no similar items")
-    given = {"side": "user" if users else "item", "titles": titles, "encoding": encoding, "min_ratings": min_ratings}
+    service = load_service(model)
     with limited_threads(threads), naming({"items": "ID", "users": "ID"}):
-        table = task.similar(fitted, ids, n, given)
+        table = service.similar_table(ids, n, "user" if users else "item", min_ratings, titles, encoding)
     show_notes(table.notes)
     write_table(table, out, as_json=json, safe_csv=safe_csv)

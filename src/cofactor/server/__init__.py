@@ -9,14 +9,14 @@
 `Access`, `Keys`  who may ask
 ================  ==============================================================
 
-The server knows no columns and no mathematics: it parses, asks `cofactor.tasks`, and writes. It needs the extra
+The server knows no columns and no mathematics: it parses, asks `cofactor.service`, and writes. It needs the extra
 ``serve``.
 """
 
 from cofactor.server.app import application
 from cofactor.server.guarding import Access, Keys, served_hosts
-from cofactor.server.limits import Limits
+from cofactor.server.operations import Limits
 from cofactor.server.running import run
-from cofactor.tasks.served import Served, Source
+from cofactor.service.served import Served, Source
 
 __all__ = ["Access", "Keys", "Limits", "Served", "Source", "application", "run", "served_hosts"]

@@ -13,9 +13,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from cofactor.kernels.threads import thread_limit
-from cofactor.server.question import Operation, Question
-
-__all__ = ["Asking"]
+from cofactor.server.operations import Operation, Question
 
 _Answered: TypeAlias = "tuple[asyncio.Future[bytes], bytes | BaseException]"
 

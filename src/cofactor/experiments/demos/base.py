@@ -21,8 +21,8 @@ from cofactor.model.selection.search import Search
 from cofactor.pages import Html, Section
 from cofactor.progress import COMPILING
 from cofactor.published import METRICS, value
-from cofactor.tasks import task_named
-from cofactor.tasks.plain import Loaded
+from cofactor.service import task_named
+from cofactor.service.results import Loaded
 from cofactor.warming import compiling
 
 __all__ = ["Demo", "Extent", "Finding", "Method", "Picture", "Reporter", "Row", "Trial", "run_demo"]

@@ -17,9 +17,9 @@ from cofactor.experiments.demos.base import Demo, Extent, Finding, Method, Pictu
 from cofactor.labels import MODELS
 from cofactor.pages import Html, Section, bar, block, good, highlights, measured, paragraph, section, strong, table
 from cofactor.plots import plot_cooccurrence, plot_label_reliability, save_figure
-from cofactor.tasks import task_named
-from cofactor.tasks.baselines import LabelFrequencies
-from cofactor.tasks.plain import Loaded
+from cofactor.service import task_named
+from cofactor.service.baselines import LabelFrequencies
+from cofactor.service.results import Loaded
 from cofactor.text import counted
 
 __all__ = ["OMF_ON_MEDICAL", "Corpus", "LabelDemo", "commands_for", "made_up", "write_articles"]
