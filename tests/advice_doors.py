@@ -39,7 +39,7 @@ NAMES: dict[str, str] = {
     "os": "__import__('os')",
     "served": "server.Served('default', __import__('cofactor.service', fromlist='x').service_of(als))",
     "app": "server.application({'default': served})",
-    "source": "server.Source('default', __import__('shutil').copy('als.cofactor', 'touched.cofactor'), lambda *_: None)",
+    "source": "server.ModelFile('default', __import__('shutil').copy('als.cofactor', 'touched.cofactor'), lambda *_: None)",
     "ignore": "lambda: __import__('warnings').simplefilter('ignore')",
     "held": "__import__('cofactor.server.working', fromlist='x').Listening('127.0.0.1', 0)",
     "free": "held.getsockname()[1]",

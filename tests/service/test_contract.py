@@ -18,7 +18,7 @@ from cofactor.model.facts import Facts
 from cofactor.model.named_splits import PROTOCOLS
 from cofactor.service import TASKS, sniff, task_named, task_of
 from cofactor.service.base import Task
-from cofactor.service.results import Loaded, Measured, Progress, Protocol, Settings, Table
+from cofactor.service.results import AnswerTable, EvaluationProgress, EvaluationResult, Loaded, Protocol, Settings
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def test_the_way_of_a_file(case: Case, tmp_path: Path) -> None:
     assert task.name == case.task.name
     service = task.service(loaded)
     table = service.predict_file(case.file, task.values("predict", {}))
-    assert isinstance(table, Table)
+    assert isinstance(table, AnswerTable)
     assert {len(column) for column in table.columns.values()} == {case.rows}
     assert table.notes == ()
     assert service.facts().values["model"] == type(model).__name__
@@ -146,10 +146,10 @@ def test_a_fit_leaves_the_model_that_it_was_given_alone(case: Case) -> None:
 def test_evaluations_have_one_form(case: Case) -> None:
     settings = settings_of(case)
     models, _ = case.task.contestants([case.model], settings)
-    (name,), heard = models, list[Progress]()
+    (name,), heard = models, list[EvaluationProgress]()
     protocol = Protocol("holdout", 2, seed=3)
     measured = case.task.evaluate(models, loaded_of(case), protocol, settings, heard.append)
-    assert isinstance(measured, Measured)
+    assert isinstance(measured, EvaluationResult)
     assert next(iter(measured.results)) == name
     assert len(measured.results) > 1  # baselines
     assert {len(runs) for runs in measured.results.values()} == {2}

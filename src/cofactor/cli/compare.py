@@ -150,10 +150,7 @@ def compare(
             "declares everything.",
         ),
     ],
-    model: Annotated[
-        list[str] | None,
-        typer.Option("--model", "-m", metavar="NAME", help=options.MODEL_HELP + "; repeat for several."),
-    ] = None,
+    model: options.Models = None,
     protocol: Annotated[
         str | None,
         typer.Option(

@@ -63,9 +63,7 @@ def demo(
         typer.Option("--full", help="In some minutes: more models, data sets, folds, values of alpha, and pictures."),
     ] = False,
     seed: options.Seed = 0,
-    offline: Annotated[
-        bool, typer.Option("--offline", help="Do not try to download MovieLens 100K where it is missing.")
-    ] = False,
+    offline: options.Offline = False,
     threads: options.Threads = None,
     json: options.Json = False,
 ) -> None:
@@ -232,17 +230,13 @@ class TerminalReporter:
 
 
 def demo_serve(
-    host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Address to bind to; by default this machine alone can ask.")
-    ] = "127.0.0.1",
+    host: options.Host = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="Port; with 0 a free one.")] = 8000,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page, where there is a screen.")] = (
         True
     ),
     seed: options.Seed = 0,
-    offline: Annotated[
-        bool, typer.Option("--offline", help="Do not try to download MovieLens 100K where it is missing.")
-    ] = False,
+    offline: options.Offline = False,
     threads: options.Threads = None,
 ) -> None:
     """Fit a recommender to MovieLens 100K, or to invented films, and serve it: open the page, and rate films.

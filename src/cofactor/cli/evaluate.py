@@ -20,19 +20,16 @@ from cofactor.cli.output import (
 )
 from cofactor.errors import InvalidInputError
 from cofactor.progress import Display, describe
-from cofactor.service.results import Protocol, Ranked
+from cofactor.service.results import Protocol, RankedResult
 
 if TYPE_CHECKING:
-    from cofactor.service.results import Progress
+    from cofactor.service.results import EvaluationProgress
 
 
 def evaluate(
     context: typer.Context,
     file: options.DataFile,
-    model: Annotated[
-        list[str] | None,
-        typer.Option("--model", "-m", metavar="NAME", help=options.MODEL_HELP + "; repeat for several."),
-    ] = None,
+    model: options.Models = None,
     protocol: Annotated[
         str | None,
         typer.Option(
@@ -112,7 +109,7 @@ def evaluate(
         options.check_ranking(context, {"rank": ranks})
         with limited_threads(threads), Display(quiet=json, counted=True) as display:
 
-            def show(progress: Progress) -> None:
+            def show(progress: EvaluationProgress) -> None:
                 part, detail = ("", "") if progress.inner is None else describe(progress.inner)
                 shown = f"{part}: {detail}" if part else detail
                 title = f"{progress.model}, split {progress.split}"
@@ -122,7 +119,7 @@ def evaluate(
             measured = work(models, loaded, split, settings, show)
     notes = (*notes, *measured.notes)
     show_notes(notes)
-    if isinstance(measured, Ranked):
+    if isinstance(measured, RankedResult):
         show_ranked(measured, notes, as_json=json)
         return
     by_label = bool(measured.by_label)

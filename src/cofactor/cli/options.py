@@ -96,6 +96,17 @@ Threads = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines on standard output.")]
+Models = Annotated[
+    list[str] | None, typer.Option("--model", "-m", metavar="NAME", help=MODEL_HELP + "; repeat for several.")
+]
+Titles = Annotated[
+    str | None,
+    typer.Option(metavar="NAME|FILE", help="Titles: a known data set such as ml-100k, or a table of id and title."),
+]
+Host = Annotated[
+    str, typer.Option(metavar="ADDRESS", help="Address to bind to; by default this machine alone can ask.")
+]
+Offline = Annotated[bool, typer.Option("--offline", help="Do not try to download MovieLens 100K where it is missing.")]
 Jobs = Annotated[
     int, typer.Option("--jobs", "-j", metavar="N", help="Number of cells at a time; -1: one for each core.")
 ]

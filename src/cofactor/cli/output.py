@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cofactor.metrics import LabelTable
     from cofactor.model.facts import Facts
     from cofactor.solvers import Progress
-from cofactor.service.results import Column, Measured, Ranked, Table
+from cofactor.service.results import AnswerTable, Column, EvaluationResult, RankedResult
 
 _ROWS_ON_SCREEN = 40
 #: Characters for the names of models and the edges of the table.
@@ -135,13 +135,18 @@ def show_facts(facts: Facts, more: Mapping[str, str], *, stderr: bool = False) -
 
 
 def write_table(
-    table: Table, out: str | None, *, as_json: bool, safe_csv: bool = False, names: Mapping[str, str] | None = None
+    table: AnswerTable,
+    out: str | None,
+    *,
+    as_json: bool,
+    safe_csv: bool = False,
+    names: Mapping[str, str] | None = None,
 ) -> None:
     """Write a table to a file or to standard output.
 
     Parameters
     ----------
-    table : Table
+    table : AnswerTable
         Of a task.
     out : str or None
         File, whose suffix says the format; ``-`` for CSV on standard output. None: a table for people on a terminal,
@@ -184,7 +189,7 @@ def write_table(
     show_notes(tuple(notes), names)
 
 
-def _blocks(table: Table, notes: list[Text]) -> Iterator[Mapping[str, Any]]:
+def _blocks(table: AnswerTable, notes: list[Text]) -> Iterator[Mapping[str, Any]]:
     """Yield the columns of a table and of those that follow, and add the notes on those to `notes`."""
     yield table.columns
     for more in table.following or ():
@@ -226,14 +231,14 @@ def _print_rows(columns: Mapping[str, Any], n_rows: int, title: str) -> None:
 # ---------------------------------------------------------------- results of an evaluation
 
 
-def show_measured(measured: Measured) -> None:
+def show_measured(measured: EvaluationResult) -> None:
     """Print a row for each model: mean ± deviation over splits, the best model in bold, a dash for what it has not.
 
     Columns for which there is no room stand in a table of their own. Below stand the parameters that were chosen.
 
     Parameters
     ----------
-    measured : Measured
+    measured : EvaluationResult
         Of a task.
     """
     from rich import box
@@ -261,12 +266,12 @@ def show_measured(measured: Measured) -> None:
         console.print(f"[dim]chosen by {escape(name)}:[/dim] {escape(values)}")
 
 
-def show_ranked(ranked: Ranked, notes: Sequence[Text] = (), *, as_json: bool) -> None:
+def show_ranked(ranked: RankedResult, notes: Sequence[Text] = (), *, as_json: bool) -> None:
     """Print measures of recommendations: a row for each, a column for each model; or all of them as JSON.
 
     Parameters
     ----------
-    ranked : Ranked
+    ranked : RankedResult
         Of a task.
     notes : sequence of str or parts of it
         For JSON.
@@ -313,7 +318,7 @@ def _parts(columns: Sequence[Column], room: int) -> list[list[Column]]:
     return parts
 
 
-def _mean_and_deviation(measured: Measured, name: str, column: Column, joint: str) -> str:
+def _mean_and_deviation(measured: EvaluationResult, name: str, column: Column, joint: str) -> str:
     from cofactor.service.results import mean_std
 
     values = measured.values(name, column.key)
@@ -380,12 +385,12 @@ _SHORT = {"precision": "prec."}
 _NARROW = {"support": 7, "precision": 5, "f1": 4, "average_precision": 4, "calibration_error": 4}
 
 
-def write_by_label(measured: Measured, out: str | None, *, shown: bool, safe_csv: bool = False) -> None:
+def write_by_label(measured: EvaluationResult, out: str | None, *, shown: bool, safe_csv: bool = False) -> None:
     """Show the labels that cost most, and write all labels to a file.
 
     Parameters
     ----------
-    measured : Measured
+    measured : EvaluationResult
         What an evaluation found.
     out : str or None
         File, whose suffix says the format: that of a page, or of a table; ``-`` for CSV on standard output.
@@ -405,9 +410,9 @@ def write_by_label(measured: Measured, out: str | None, *, shown: bool, safe_csv
         write_label_report(out, measured.by_label, title=measured.facts["data"], lead=f"{measured.title}.")
         note(f"wrote a page on {counted(len(next(iter(measured.by_label.values()))), 'label', form=',')} to {out}")
     else:
-        from cofactor.service.results import Table
+        from cofactor.service.results import AnswerTable
 
-        write_table(Table("Labels", _joined(measured.by_label)), out, as_json=False, safe_csv=safe_csv)
+        write_table(AnswerTable("Labels", _joined(measured.by_label)), out, as_json=False, safe_csv=safe_csv)
 
 
 def _show_labels(title: str, table: LabelTable, *, complete: bool) -> None:

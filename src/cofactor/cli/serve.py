@@ -15,13 +15,14 @@ from typing import Annotated, Any
 
 import typer
 
+from cofactor.cli import options
 from cofactor.cli.files import load_model
 from cofactor.cli.interrupts import loading
 from cofactor.errors import InvalidInputError, MissingPackageError
 from cofactor.garbage import garbage_kept
 from cofactor.service import service_of
 from cofactor.service.base import about
-from cofactor.service.served import Served, Source
+from cofactor.service.served import ModelFile, Served
 from cofactor.text import did_you_mean
 
 
@@ -103,9 +104,7 @@ def serve(
             "default if it has no name.",
         ),
     ],
-    host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Address to bind to; by default this machine alone can ask.")
-    ] = "127.0.0.1",
+    host: options.Host = "127.0.0.1",
     titles: Annotated[
         list[str] | None,
         typer.Option(
@@ -187,7 +186,7 @@ def serve(
     served = {}
     for name, file in files.items():
         answers = partial(_answers_of, of_items.get(name))
-        served[name] = Served(name, answers(file)) if file == "-" else Source(name, file, answers).served()
+        served[name] = Served(name, answers(file)) if file == "-" else ModelFile(name, file, answers).served()
     server = server_for("cofactor serve")  # what it imports comes second: a model is read while others are imported
     limits = server.Limits(
         body=max_body,

@@ -22,10 +22,7 @@ def similar(
         int,
         typer.Option(metavar="N", min=0, help="Leave out those with fewer ratings: their factors are mostly chance."),
     ] = 5,
-    titles: Annotated[
-        str | None,
-        typer.Option(metavar="NAME|FILE", help="Titles: a known data set such as ml-100k, or a table of id and title."),
-    ] = None,
+    titles: options.Titles = None,
     encoding: Annotated[str, typer.Option(metavar="NAME", help="Encoding of the text file of --titles.")] = "utf-8",
     out: options.Out = None,
     safe_csv: options.SafeCsv = False,

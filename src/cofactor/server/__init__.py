@@ -1,10 +1,10 @@
-"""Models behind HTTP: questions come in as JSON, a task answers them, answers go out as JSON.
+"""Models behind HTTP: questions come in as JSON, a service answers them, answers go out as JSON.
 
 ================  ==============================================================
 `application`     the ASGI application of some models
 `run`             serve it until a signal ends it, with processes that share models
 `Served`          a model under its name
-`Source`          the file of a model, which is read again when it changes
+`ModelFile`       the file of a model, which is read again when it changes
 `Limits`          the most that a request may ask for
 `Access`, `Keys`  who may ask
 ================  ==============================================================
@@ -17,6 +17,6 @@ from cofactor.server.app import application
 from cofactor.server.guarding import Access, Keys, served_hosts
 from cofactor.server.operations import Limits
 from cofactor.server.running import run
-from cofactor.service.served import Served, Source
+from cofactor.service.served import ModelFile, Served
 
-__all__ = ["Access", "Keys", "Limits", "Served", "Source", "application", "run", "served_hosts"]
+__all__ = ["Access", "Keys", "Limits", "ModelFile", "Served", "application", "run", "served_hosts"]

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp
 
 from cofactor.errors import InvalidInputError
 from cofactor.pages.rendering import COLOURS
-from cofactor.server.asking import Asking
+from cofactor.server.asking import BatchQueue
 from cofactor.server.failures import RefusalError, parsed, refusal_of
 from cofactor.server.guarding import Access, Guarded
 from cofactor.server.observing import KEY, Measures, Observed, mistake, refused
@@ -82,7 +82,7 @@ def application(
     service = _Service(models, limits or Limits(), measures or Measures(ROUTES, tuple(models)), row, n_threads)
     routes = [Route(one.path, service.endpoint(one), methods=[one.method]) for one in OPERATIONS]
     others: dict[str, Any] = dict(
-        zip(_OTHERS, (service.live, service.ready, service.metrics, service.openapi), strict=True)
+        zip(_OTHERS, (service.health, service.health, service.metrics, service.openapi), strict=True)
     )
     others |= dict.fromkeys(FILES, file_of_page)
     routes += [Route(path, _noting(path, handler)) for path, handler in others.items()]
@@ -98,7 +98,7 @@ class _Service:
     def __init__(
         self, models: Mapping[str, Served], limits: Limits, measures: Measures, row: int, n_threads: int | None
     ) -> None:
-        self.models, self.limits, self.asking = models, limits, Asking(n_threads)
+        self.models, self.limits, self.asking = models, limits, BatchQueue(n_threads)
         self.measures, self.row = measures, measures.row(row)
         self.n_waiting = 0
         known = next(iter(models.values())).service.example()
@@ -180,13 +180,10 @@ class _Service:
             raise too_large
         return b"".join(parts)
 
-    async def live(self, request: Request) -> Response:
-        """Say that the process answers."""
-        return Response(b'{"live":true}', media_type="application/json")
-
-    async def ready(self, request: Request) -> Response:
-        """Say that models answer: nobody is heard before they do."""
-        return Response(b'{"ready":true}', media_type="application/json")
+    async def health(self, request: Request) -> Response:
+        """Say that the process lives, or that models answer: nobody is heard before they do."""
+        is_live = request.url.path.endswith("live")
+        return Response(b'{"live":true}' if is_live else b'{"ready":true}', media_type="application/json")
 
     async def metrics(self, request: Request) -> Response:
         """Return measures for Prometheus."""

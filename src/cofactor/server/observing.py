@@ -263,7 +263,7 @@ def log(event: str, level: int = logging.INFO, **facts: Any) -> None:
     _LOGGER.log(level, line_of(event, facts))
 
 
-class _Lines:
+class _LineBuffer:
     """Lines of the log that are written together before the event loop waits: each call of the library takes long.
 
     Not more of them than a pipe takes at a time, so that no other process writes into a line.
@@ -289,7 +289,7 @@ class _Lines:
         self._kept, self._size = [], 0
 
 
-class LogLines(logging.Handler):
+class ForwardedLog(logging.Handler):
     """Writes what another logger says as lines of our log."""
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -310,7 +310,7 @@ class Observed:
     """
 
     def __init__(self, app: ASGIApp, row: ProcessFigures) -> None:
-        self.app, self.row, self.lines = app, row, _Lines()
+        self.app, self.row, self.lines = app, row, _LineBuffer()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer as an ASGI application does."""

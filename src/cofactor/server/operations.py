@@ -342,7 +342,7 @@ def _example_reasons(known: Mapping[str, Any]) -> dict[str, Any]:
 @_operation(
     "POST /v1/explanations",
     "Tell what speaks for and against items of a user, or labels of a row",
-    schemas.Asked,
+    schemas.ExplanationQuery,
     schemas.Explanations,
     example=_example_reasons,
 )

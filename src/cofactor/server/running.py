@@ -25,10 +25,10 @@ from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit, n_threads, thread_limit
 from cofactor.server.app import ROUTES, application
 from cofactor.server.guarding import Access, served_hosts
-from cofactor.server.observing import LogLines, Measures, StandardError, log
+from cofactor.server.observing import ForwardedLog, Measures, StandardError, log
 from cofactor.server.operations import Limits
 from cofactor.server.working import DRAIN, GRACE, READY, Listening, Worker
-from cofactor.service.served import Content, Served, Source, Stamp
+from cofactor.service.served import Content, FileVersion, ModelFile, Served
 
 _MOMENT = 0.1  #: seconds in which a disk answers, as a rule
 
@@ -51,9 +51,11 @@ class Watch:
     """
 
     def __init__(self, models: Mapping[str, Served], patience: float = 60.0) -> None:
-        self._files = [_File(one.source, one.stamp, patience) for one in models.values() if one.source is not None]
+        self._files = [
+            _WatchedFile(one.source, one.stamp, patience) for one in models.values() if one.source is not None
+        ]
 
-    def changed(self, *, all_of_them: bool = False) -> list[tuple[Source, Content | Exception]]:
+    def changed(self, *, all_of_them: bool = False) -> list[tuple[ModelFile, Content | Exception]]:
         """Return the files that changed, with what is in them, or why that cannot be known.
 
         Parameters
@@ -70,16 +72,16 @@ class Watch:
         return [(one.source, found) for one in self._files if (found := one.taken()) is not None]
 
 
-class _File:
+class _WatchedFile:
     """A file as it was seen last.
 
     Attributes
     ----------
-    known, last : Stamp or None
+    known, last : FileVersion or None
         When it was read, and at the last look.
     """
 
-    def __init__(self, source: Source, known: Stamp | None, patience: float) -> None:
+    def __init__(self, source: ModelFile, known: FileVersion | None, patience: float) -> None:
         self.source, self.known, self.last, self.patience = source, known, known, patience
         self.must_read = self.is_late = False
         self.found: Content | Exception | None = None
@@ -94,7 +96,7 @@ class _File:
         self.thread.join(_MOMENT)
 
     def _look(self, must_read: bool) -> None:
-        now, before = Stamp.of(self.source.file), self.last
+        now, before = FileVersion.of(self.source.file), self.last
         self.last = now
         if must_read or now == before != self.known:
             self.known = now
@@ -347,7 +349,7 @@ class Supervisor:
             self.generation += 1
             _settle()
 
-    def _read(self, source: Source, content: Content | Exception) -> Served | None:
+    def _read(self, source: ModelFile, content: Content | Exception) -> Served | None:
         """Return the model in a file that changed; None if the one that is served must stay."""
         began = time.perf_counter()
         try:
@@ -490,7 +492,7 @@ def _alone(models: Mapping[str, Served], listening: Listening, worker: Worker, b
 def _logging(level: int) -> Iterator[None]:
     """Within the block, lines of the log go to standard error, as what models say and the library of HTTP warns of."""
     ours, models, theirs = map(logging.getLogger, ("cofactor.server", "cofactor", "uvicorn.error"))
-    handler, others = StandardError(), LogLines()
+    handler, others = StandardError(), ForwardedLog()
     before = [(logger, logger.level, logger.propagate) for logger in (ours, models, theirs)]
     for logger, one, least in ((ours, handler, level), (models, others, level), (theirs, others, logging.WARNING)):
         logger.addHandler(one)

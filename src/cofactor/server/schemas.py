@@ -302,7 +302,7 @@ class Features(Struct):
     features: list[dict[str, Any]]
 
 
-class Asked(ModelQuery, kw_only=True, forbid_unknown_fields=True):
+class ExplanationQuery(ModelQuery, kw_only=True, forbid_unknown_fields=True):
     """What is to be explained: of a model of ratings items of a user, of a model of labels labels of a row."""
 
     user: Annotated[Id | NewUser | UnsetType, Meta(description="Of ratings: an id, or the ratings of a new user.")] = (

@@ -20,7 +20,17 @@ from cofactor.errors import Argument, InvalidInputError, Place, Text
 from cofactor.files import display_name
 from cofactor.model.facts import Facts
 from cofactor.service.options import LABELS, RATINGS, OptionTable
-from cofactor.service.results import Built, Column, Loaded, Measured, Progress, Protocol, Ranked, Settings, Table
+from cofactor.service.results import (
+    AnswerTable,
+    Built,
+    Column,
+    EvaluationProgress,
+    EvaluationResult,
+    Loaded,
+    Protocol,
+    RankedResult,
+    Settings,
+)
 from cofactor.text import counted, did_you_mean, folded, nearest
 from cofactor.typing import Listener, SideName
 
@@ -49,7 +59,7 @@ class ModelService:
 
     # ---------------------------------------------------------------- questions about files
 
-    def predict_file(self, file: str, options: Mapping[str, Any]) -> Table:
+    def predict_file(self, file: str, options: Mapping[str, Any]) -> AnswerTable:
         """Predict for what a file holds.
 
         Parameters
@@ -61,7 +71,7 @@ class ModelService:
         """
         self._cannot("which predicts nothing for files")
 
-    def recommend_table(self, users: Sequence[str] | None, options: Mapping[str, Any]) -> Table:
+    def recommend_table(self, users: Sequence[str] | None, options: Mapping[str, Any]) -> AnswerTable:
         """Recommend items to users, known or new ones.
 
         Parameters
@@ -81,7 +91,7 @@ class ModelService:
         min_ratings: int = 5,
         titles: str | None = None,
         encoding: str = "utf-8",
-    ) -> Table:
+    ) -> AnswerTable:
         """Return the items that the model holds to be most like each of some, or users likewise.
 
         Parameters
@@ -101,7 +111,7 @@ class ModelService:
         """
         self._cannot("which has no similar items")
 
-    def explain_table(self, of: Any, what: Any, n: int, options: Mapping[str, Any]) -> Table:
+    def explain_table(self, of: Any, what: Any, n: int, options: Mapping[str, Any]) -> AnswerTable:
         """Return what predictions rest on, the strongest reasons first.
 
         Parameters
@@ -504,8 +514,8 @@ class Task(ABC):
         loaded: Loaded,
         protocol: Protocol,
         settings: Settings,
-        listen: Callable[[Progress], None] | None = None,
-    ) -> Measured:
+        listen: Callable[[EvaluationProgress], None] | None = None,
+    ) -> EvaluationResult:
         """Measure models, and the baselines, on the same splits.
 
         Parameters
@@ -531,12 +541,12 @@ class Task(ABC):
         for k, part in enumerate(parts):
             for called, model in everyone.items():
                 if listen is not None:
-                    listen(Progress(called, k + 1, done, total))
-                    self.listen(model, _passing_on(listen, Progress(called, k + 1, done, total)))
+                    listen(EvaluationProgress(called, k + 1, done, total))
+                    self.listen(model, _passing_on(listen, EvaluationProgress(called, k + 1, done, total)))
                 for way, measures in self.measure(model, loaded, part).items():
                     results.setdefault(f"{called} + {way}" if way else called, []).append(measures | {"fold": k})
                 done += 1
-        return Measured(
+        return EvaluationResult(
             title=f"{loaded.name}: {name}, {counted(len(parts), 'split')}, seed {protocol.seed}",
             facts={"data": loaded.name, "protocol": name, "splits": len(parts), "seed": protocol.seed},
             results=results,
@@ -556,13 +566,13 @@ class Task(ABC):
         loaded: Loaded,
         protocol: Protocol,
         settings: Settings,
-        listen: Callable[[Progress], None] | None = None,
-    ) -> Ranked:
+        listen: Callable[[EvaluationProgress], None] | None = None,
+    ) -> RankedResult:
         """Measure the lists that models recommend, beside what is popular; the parameters are those of `evaluate`."""
         raise InvalidInputError(f"{self.name}: no items are recommended")
 
 
-def _passing_on(listen: Callable[[Progress], None], now: Progress) -> Listener:
+def _passing_on(listen: Callable[[EvaluationProgress], None], now: EvaluationProgress) -> Listener:
     return lambda inner: listen(replace(now, inner=inner))
 
 

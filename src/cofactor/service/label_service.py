@@ -27,7 +27,7 @@ from cofactor.model.facts import Facts
 from cofactor.recipe import Recipe, truth_of
 from cofactor.service import label_files
 from cofactor.service.base import ModelService, about, explanation_to_json
-from cofactor.service.results import Loaded, Table, shortest
+from cofactor.service.results import AnswerTable, Loaded, shortest
 from cofactor.text import counted, did_you_mean
 
 _FEW = 100  #: names that are told with a model
@@ -71,7 +71,7 @@ class LabelService(ModelService):
 
     # ---------------------------------------------------------------- questions about files
 
-    def predict_file(self, file: str, options: Mapping[str, Any]) -> Table:
+    def predict_file(self, file: str, options: Mapping[str, Any]) -> AnswerTable:
         """Predict the labels of the instances in a file; see `ModelService.predict_file`."""
         model, top, scores, form = self.model, options["top"], options["scores"], options["form"]
         if top is not None and (scores or form == "table"):
@@ -92,7 +92,7 @@ class LabelService(ModelService):
         found = Predictions(np.concatenate(scores_), np.concatenate(on), np.concatenate(chances) if proba else None)
         rows, sep = RowNames.of(data, model, options), _separator(model)
         tags_only = top is None and not scores and not proba and form == "tags"
-        return Table(
+        return AnswerTable(
             "Predicted labels",
             _label_columns(found, names, options, rows, sep),
             records=lambda: _label_records(found, names, options, rows),
@@ -100,7 +100,7 @@ class LabelService(ModelService):
             notes=(*rows.notes, *label_files.fillings(data)),
         )
 
-    def explain_table(self, of: Any, what: Any, n: int, options: Mapping[str, Any]) -> Table:
+    def explain_table(self, of: Any, what: Any, n: int, options: Mapping[str, Any]) -> AnswerTable:
         """Return which features speak for and against labels of the instances in a file; see `ModelService`."""
         model = self.model
         data = label_files.read_features(of, model, options)
@@ -122,7 +122,7 @@ class LabelService(ModelService):
         shown[heading] = rows.ids[columns["instance"]]
         # The value of a feature has a column of its own.
         in_words = (str(row["term"]) if row["kind"] == "feature" else described(row) for row in named.records())
-        return Table(
+        return AnswerTable(
             "What speaks for and against labels",
             shown | {"term": _texts(in_words)},
             records=lambda: _explained_records(named, heading, rows.ids),

@@ -31,9 +31,18 @@ from cofactor.service.label_service import (
     LabelService,
     without_names,
 )
-from cofactor.service.models import Wanted, assemble, short_names
+from cofactor.service.models import assemble, short_names
 from cofactor.service.options import LABELS
-from cofactor.service.results import Built, Column, Loaded, Measured, Progress, Protocol, Room, Settings
+from cofactor.service.results import (
+    Built,
+    Column,
+    EvaluationProgress,
+    EvaluationResult,
+    Loaded,
+    Protocol,
+    Room,
+    Settings,
+)
 from cofactor.text import counted, few, folded
 from cofactor.typing import Listener
 
@@ -80,7 +89,7 @@ OTHER_NAMES = {
 }
 
 
-class Split(NamedTuple):
+class LabelSplit(NamedTuple):
     """One split of instances, as `LabelTask.measure` takes it."""
 
     train: NDArray[Any]
@@ -157,7 +166,7 @@ class LabelTask(Task):
         fixed = {"random_state": settings.seed, **decisions}
         if settings.options.get("missing") == "ignore" and "missing" in model.get_params(deep=False):
             fixed["missing"] = "ignore"
-        built = assemble(model, replace(settings, params=params), Wanted(fixed=fixed))
+        built = assemble(model, replace(settings, params=params), fixed)
         return replace(built, notes=(*notes, *built.notes))
 
     # ---------------------------------------------------------------- fit, and what a fitted model does
@@ -206,14 +215,15 @@ class LabelTask(Task):
         )
         by_label = bool(protocol.options.get("by_label"))
         return [
-            Split(train, test, by_label) for train, test in splitter.split(np.zeros(data.n_instances), data.targets)
+            LabelSplit(train, test, by_label)
+            for train, test in splitter.split(np.zeros(data.n_instances), data.targets)
         ]
 
     def measure(
         self, model: Any, loaded: Loaded, parts: Any, keep: Callable[[Any], object] | None = None
     ) -> Mapping[str, dict[str, Any]]:
         """Measure a model on one split, separately for the plain cut and for its own; see `Task.measure`."""
-        split = Split(*parts)
+        split = LabelSplit(*parts)
         options = {"ranking": True, "undefined": 0, "empty": 1}
         tally, truth = LabelTally(loaded.data.label_names), loaded.data.targets
         left_out = unknown_labels(truth[split.train])
@@ -243,8 +253,8 @@ class LabelTask(Task):
         loaded: Loaded,
         protocol: Protocol,
         settings: Settings,
-        listen: Callable[[Progress], None] | None = None,
-    ) -> Measured:
+        listen: Callable[[EvaluationProgress], None] | None = None,
+    ) -> EvaluationResult:
         """Measure models, and each label if ``by_label`` is among the options of the protocol; see `Task.evaluate`.
 
         The measures of labels are those of the decisions that each model makes itself.
@@ -301,7 +311,7 @@ def _beside_left_out(left_out: NDArray[np.int64], truth: Any, *tables: Any) -> I
         yield wide
 
 
-def _left_out(measured: Measured) -> Iterator[str]:
+def _left_out(measured: EvaluationResult) -> Iterator[str]:
     """Say for each split which labels no model could learn."""
     for run in next(iter(measured.results.values())):
         if run["left_out"]:

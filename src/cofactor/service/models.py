@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from cofactor.errors import Argument, InvalidInputError, Text
@@ -40,31 +39,17 @@ def short_names(kinds: Mapping[str, type[Any]]) -> dict[str, type[Any]]:
     return {_PARTING.sub("-", name).lower(): kind for name, kind in kinds.items()}
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """The names that general settings have in the models of a task.
-
-    Attributes
-    ----------
-    inner : str
-        Prefix of the parameters of an inner model, such as ``"estimator__"``.
-    alpha, factors : tuple of str
-        Names which the parameter may have.
-    no_alpha, no_factors : str
-        What messages say that a model without such a parameter lacks.
-    fixed : mapping from str to object
-        Parameters that the task sets.
-    """
-
-    inner: str = ""
-    alpha: tuple[str, ...] = ("alpha",)
-    factors: tuple[str, ...] = ("n_factors", "n_components")
-    no_alpha: str = "such parameter"
-    no_factors: str = "such parameter"
-    fixed: Mapping[str, Any] = field(default_factory=dict)
+#: Names that general settings have in models.
+_SETTINGS = {"alpha": ("alpha",), "factors": ("n_factors", "n_components")}
 
 
-def assemble(model: Any, settings: Settings, wanted: Wanted) -> Built:
+def assemble(
+    model: Any,
+    settings: Settings,
+    fixed: Mapping[str, Any],
+    inner: str = "",
+    lacking: Mapping[str, str] | None = None,
+) -> Built:
     """Set the parameters of a model that settings ask for.
 
     Parameters
@@ -73,33 +58,37 @@ def assemble(model: Any, settings: Settings, wanted: Wanted) -> Built:
         New; it is changed.
     settings : Settings
         What was asked for. A parameter ``estimator`` must have been set already.
-    wanted : Wanted
-        What the parameters are called.
+    fixed : mapping from str to object
+        Parameters that the task sets.
+    inner : str, default=""
+        Prefix of the parameters of an inner model, such as ``"estimator__"``.
+    lacking : mapping from str to str, optional
+        What messages say that a model without a setting lacks.
 
     Raises
     ------
     InvalidInputError
         If the model has no such parameter, or one is set twice.
     """
-    values: dict[str, Any] = dict(wanted.fixed)
+    values: dict[str, Any] = dict(fixed)
     notes: list[Text] = []
-    asked: list[tuple[str, Any, tuple[str, ...], str]] = []
-    if settings.alpha != "auto":
-        asked.append(("alpha", settings.alpha, wanted.alpha, wanted.no_alpha))
-    if settings.factors is not None:
-        asked.append(("factors", settings.factors, wanted.factors, wanted.no_factors))
-    for setting, value, names, lacking in asked:
-        own = next((wanted.inner + name for name in names if wanted.inner + name in model.get_params()), None)
+    given = {"alpha": settings.alpha if settings.alpha != "auto" else None, "factors": settings.factors}
+    for setting, value in given.items():
+        if value is None:
+            continue
+        what = (lacking or {}).get(setting, "such parameter")
+        names = [inner + name for name in _SETTINGS[setting]]
+        own = next((name for name in names if name in model.get_params()), None)
         if own is not None:
             values[own] = value
             continue
-        kind = type(model if not wanted.inner else getattr(model, "estimator", model)).__name__
+        kind = type(model if not inner else getattr(model, "estimator", model)).__name__
         if not settings.lenient:
             advice = ("leave the option out. With ", Argument("param"), f" it takes {', '.join(parameters_of(model))}")
-            raise InvalidInputError(f"{kind} has no {lacking}", argument=setting, found=value, advice=advice)
-        notes.append((Argument(setting, value), f" does not concern {kind}, which has no {lacking}"))
+            raise InvalidInputError(f"{kind} has no {what}", argument=setting, found=value, advice=advice)
+        notes.append((Argument(setting, value), f" does not concern {kind}, which has no {what}"))
     for key, value in settings.params.items():
-        own = _own_name(model, key, value, wanted.inner)
+        own = _own_name(model, key, value, inner)
         if own in values:
             message = f"{key} is set twice, here and by another option; give it once"
             raise InvalidInputError(message, argument=key, found=value)

@@ -28,7 +28,7 @@ from cofactor.service.base import ModelService, about, explanation_to_json
 from cofactor.service.clusters import block_by_block
 from cofactor.service.models import short_names
 from cofactor.service.rating_files import SIDES, IdsByText, match_ids, only_new, side_features
-from cofactor.service.results import RANKINGS, Built, Loaded, Table, shortest
+from cofactor.service.results import RANKINGS, AnswerTable, Built, Loaded, shortest
 from cofactor.text import counted, some_of
 from cofactor.typing import SideName
 
@@ -105,7 +105,7 @@ class RatingService(ModelService):
 
     # ---------------------------------------------------------------- questions about files
 
-    def predict_file(self, file: str, options: Mapping[str, Any]) -> Table:
+    def predict_file(self, file: str, options: Mapping[str, Any]) -> AnswerTable:
         """Predict the ratings of the pairs in a file; see `ModelService.predict_file`."""
         model = rating_model_of(self.model, self.called)
         if options["proba"]:
@@ -117,7 +117,7 @@ class RatingService(ModelService):
         size = len(X) if described else _PAIRS_PER_BLOCK
         blocks = [slice(first, first + size) for first in range(0, len(X), size)]
 
-        def tables() -> Iterator[Table]:
+        def tables() -> Iterator[AnswerTable]:
             n_unknown = 0
             answers = partial(_pair_answers, options)
             with block_by_block(options["scheduler"], "predict", answers, model, self.called) as each:
@@ -134,11 +134,11 @@ class RatingService(ModelService):
                         chances = zip(model.scale_.tolist(), found["chances"].T, strict=True)
                         columns |= {f"p_{level:g}": column for level, column in chances}
                     notes = _unknown_pairs(n_unknown, len(X)) if here is blocks[-1] else ()
-                    yield Table("Predictions", columns, notes=notes)
+                    yield AnswerTable("Predictions", columns, notes=notes)
 
-        return Table.of_blocks(tables())
+        return AnswerTable.of_blocks(tables())
 
-    def recommend_table(self, users: Sequence[str] | None, options: Mapping[str, Any]) -> Table:
+    def recommend_table(self, users: Sequence[str] | None, options: Mapping[str, Any]) -> AnswerTable:
         """Recommend items to users of the model, or to new ones of a file; see `ModelService.recommend_table`."""
         model = _ranking_model(self.model, options)
         if not isinstance(model, Recommender | ImplicitModel):
@@ -176,7 +176,7 @@ class RatingService(ModelService):
         size = max(1, _ITEMS_PER_BLOCK // options["n"])
         firsts = range(0, max(len(ids), 1), size)
 
-        def tables() -> Iterator[Table]:
+        def tables() -> Iterator[AnswerTable]:
             lengths: list[NDArray[Any]] = []
             scheduler = options["scheduler"]
             with block_by_block(scheduler, "recommend", partial(_lists, how), model, self.called) as each:
@@ -188,9 +188,9 @@ class RatingService(ModelService):
                     if options["why"]:
                         columns["because"] = _because(model, columns["user"], columns["item"], titles)
                     short = _short_lists(np.concatenate(lengths), options) if first == firsts[-1] else ()
-                    yield Table("Recommendations", columns, notes=short)
+                    yield AnswerTable("Recommendations", columns, notes=short)
 
-        return Table.of_blocks(tables(), notes)
+        return AnswerTable.of_blocks(tables(), notes)
 
     def similar_table(
         self,
@@ -200,7 +200,7 @@ class RatingService(ModelService):
         min_ratings: int = 5,
         titles: str | None = None,
         encoding: str = "utf-8",
-    ) -> Table:
+    ) -> AnswerTable:
         """Return similar items, or users; see `ModelService.similar_table`."""
         model = _with_similar(self.model, side)
         known = model.users_ if side == "user" else model.items_
@@ -211,9 +211,9 @@ class RatingService(ModelService):
         if titles is not None:
             by_id, notes = files.titles_of(known.ids, titles, encoding)
             columns["title"] = [by_id.get(str(one), "") for one in columns["similar"]]
-        return Table(f"Similar {side}s", columns, notes=notes)
+        return AnswerTable(f"Similar {side}s", columns, notes=notes)
 
-    def explain_table(self, of: Any, what: Any, n: int, options: Mapping[str, Any]) -> Table:
+    def explain_table(self, of: Any, what: Any, n: int, options: Mapping[str, Any]) -> AnswerTable:
         """Return which ratings of a user raise or lower the scores of items; see `ModelService.explain_table`."""
         model, titles = self.model, None
         notes: tuple[Text, ...] = ()
@@ -227,7 +227,7 @@ class RatingService(ModelService):
         if titles is not None:
             columns["title"] = _titles(columns["item"], titles)
             columns["term_title"] = np.where(_is_own(found), _titles(columns["term"], titles), "").astype(object)
-        return Table(
+        return AnswerTable(
             "What raises and lowers scores",
             columns | {"term": np.array(["" if one is None else one for one in columns["term"]], dtype=object)},
             records=lambda: _records(found, titles),

@@ -25,7 +25,7 @@ from cofactor.ratings.facts import facts_of, predicts_ratings
 from cofactor.service import rating_files
 from cofactor.service.base import Task, about
 from cofactor.service.baselines import MostFrequentLevel, UserMedian
-from cofactor.service.models import Wanted, assemble, short_names
+from cofactor.service.models import assemble, short_names
 from cofactor.service.options import RATINGS
 from cofactor.service.rating_files import (
     check_taking,
@@ -34,7 +34,7 @@ from cofactor.service.rating_files import (
     scale_notes,
 )
 from cofactor.service.rating_service import RatingService
-from cofactor.service.results import Built, Column, Loaded, Progress, Protocol, Ranked, Room, Settings
+from cofactor.service.results import Built, Column, EvaluationProgress, Loaded, Protocol, RankedResult, Room, Settings
 from cofactor.text import counted
 from cofactor.typing import Listener
 
@@ -117,12 +117,12 @@ class RatingTask(Task):
             model, inner = Ensemble(self._member(params.pop("estimator", None))), "estimator__"
         else:
             model = kind()
-        wanted = Wanted(inner=inner, no_alpha="penalty to weigh", no_factors="number of factors")
         known = model.get_params()
         duplicates = settings.options.get("duplicates", "error")
         fixed = {"random_state": settings.seed, "duplicates": duplicates, "ratings__duplicates": duplicates}
         model.set_params(**{name: value for name, value in fixed.items() if name in known})
-        return assemble(model, replace(settings, params=params), wanted)
+        lacking = {"alpha": "penalty to weigh", "factors": "number of factors"}
+        return assemble(model, replace(settings, params=params), {}, inner, lacking)
 
     def default_models(self, settings: Settings, *, compared: bool = False, ranked: bool = False) -> tuple[str, ...]:
         """Return the models where none is asked for: one with a penalty, or factors, where these are given."""
@@ -227,8 +227,8 @@ class RatingTask(Task):
         loaded: Loaded,
         protocol: Protocol,
         settings: Settings,
-        listen: Callable[[Progress], None] | None = None,
-    ) -> Ranked:
+        listen: Callable[[EvaluationProgress], None] | None = None,
+    ) -> RankedResult:
         """Measure recommendations; see `Task.rank`."""
         ready, notes = self.prepared(models, loaded, settings)
         self.warm_up(list(ready.values()), loaded)
@@ -241,7 +241,7 @@ class RatingTask(Task):
 
         def show(model: str, done: int, total: int) -> None:
             if listen is not None:
-                listen(Progress(model, done // (len(ready) + 1) + 1, done, total))
+                listen(EvaluationProgress(model, done // (len(ready) + 1) + 1, done, total))
 
         found = evaluate_recommendations(
             ready,
@@ -270,7 +270,7 @@ class RatingTask(Task):
                 ("every item with an interaction is relevant; ", Argument("likes"), " counts only what was liked"),
             )
         likes = "" if options["likes"] is None else f", liked from {options['likes']:g}"
-        return Ranked(
+        return RankedResult(
             title=f"{loaded.name}: {name}, {counted(splits, 'split')}, seed {protocol.seed}{likes}",
             facts={"data": loaded.name, "protocol": name, "seed": protocol.seed, **found.facts},
             summary=found.summary(),

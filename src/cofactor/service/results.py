@@ -123,7 +123,7 @@ class Built:
 
 
 @dataclass(frozen=True)
-class Table:
+class AnswerTable:
     """Named columns of equal length.
 
     Attributes
@@ -150,10 +150,10 @@ class Table:
     fault: InvalidInputError | None = None
     notes: tuple[Text, ...] = ()
     text: Callable[[], str] | None = None
-    following: Iterator[Table] | None = None
+    following: Iterator[AnswerTable] | None = None
 
     @classmethod
-    def of_blocks(cls, blocks: Iterator[Table], notes: tuple[Text, ...] = ()) -> Table:
+    def of_blocks(cls, blocks: Iterator[AnswerTable], notes: tuple[Text, ...] = ()) -> AnswerTable:
         """Return the first of some tables, with notes before its own, and the others as those that follow."""
         first = next(blocks)
         return replace(first, notes=(*notes, *first.notes), following=blocks)
@@ -186,7 +186,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Measured:
+class EvaluationResult:
     """What an evaluation found.
 
     Attributes
@@ -260,7 +260,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedResult:
     """What an evaluation of recommendations found.
 
     Attributes
@@ -303,7 +303,7 @@ def mean_std(values: Sequence[float]) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class Progress:
+class EvaluationProgress:
     """How far an evaluation is.
 
     Attributes

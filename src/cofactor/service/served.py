@@ -25,17 +25,17 @@ class Served:
         Of the model.
     sha256 : str, optional
         Checksum of its file.
-    source : Source, optional
+    source : ModelFile, optional
         Its file, which is read again when it changes.
-    stamp : Stamp, optional
+    stamp : FileVersion, optional
         Of the file when it was read.
     """
 
     name: str
     service: Any
     sha256: str | None = None
-    source: Source | None = None
-    stamp: Stamp | None = None
+    source: ModelFile | None = None
+    stamp: FileVersion | None = None
 
     def facts(self) -> dict[str, Any]:
         """Return what there is to say of the model."""
@@ -61,7 +61,7 @@ class Served:
             raise InvalidInputError(problem, advice="start the server anew to serve it")
 
 
-class Stamp(NamedTuple):
+class FileVersion(NamedTuple):
     """By what a changed file is known."""
 
     inode: int
@@ -83,11 +83,11 @@ class Content(NamedTuple):
 
     data: memoryview
     sha256: str
-    stamp: Stamp | None
+    stamp: FileVersion | None
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class ModelFile:
     """The file of a model. It is read, and never mapped: whoever writes into it changes nothing here.
 
     Parameters
@@ -115,9 +115,9 @@ class Source:
             If it cannot be read.
         """
         with opened(self.file) as stream:
-            before = Stamp.of(stream.fileno())
+            before = FileVersion.of(stream.fileno())
             data = read(stream, self.file)
-            if Stamp.of(stream.fileno()) != before:
+            if FileVersion.of(stream.fileno()) != before:
                 advice = "write another file, and rename it to this"
                 raise InvalidInputError(f"{self.file}: changed while it was read", advice=advice)
         return Content(data, hashlib.sha256(data).hexdigest(), before)
