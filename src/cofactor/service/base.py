@@ -32,10 +32,10 @@ from cofactor.service.results import (
     Settings,
 )
 from cofactor.text import counted, did_you_mean, folded, nearest
-from cofactor.typing import Listener, SideName
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # these load NumPy, which commands that show their help need not
     from cofactor.model.explanations import Explanation
+    from cofactor.typing import Listener, SideName
 
 
 class ModelService:
