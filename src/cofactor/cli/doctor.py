@@ -200,9 +200,12 @@ def _kernels(group: str) -> Check:
     shown = f"{folder}: {counted(len(found) - len(old), 'file')} of this version, {_megabytes(found, old)}"
     if (prebuilt := cache.prebuilt_folder()) is not None:
         shown += f"; {len(list(prebuilt.iterdir()))} built ahead in {prebuilt}"
-    advice = "cofactor doctor --clear removes those that this version does not use" if old else ""
-    others = f"; {counted(len(old), 'other')}, {_megabytes(old)}" if old else ""
-    return Check(group, "compiled kernels", "ok", f"{shown}{others}", advice)
+    if not old:
+        return Check(group, "compiled kernels", "ok", shown)
+    shown += f"; {counted(len(old), 'other')}, {_megabytes(old)}"
+    return Check(
+        group, "compiled kernels", "ok", shown, "cofactor doctor --clear removes those that this version does not use"
+    )
 
 
 def _megabytes(found: Sequence[Stored], without: Sequence[Stored] = ()) -> str:

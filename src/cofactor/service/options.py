@@ -429,13 +429,6 @@ _GROUPS: dict[str, tuple[Option, ...]] = {
             choices=("error", "last", "mean"),
         ),
         Option(
-            "known",
-            "New ratings of users who were in training: refuse them, merge them with those of training (the new one "
-            "of a pair counts), or replace those of training.",
-            default="error",
-            choices=("error", "merge", "replace"),
-        ),
-        Option(
             "test_users",
             "Part of the users held out (strong, new-users).",
             kind=float,
@@ -709,10 +702,12 @@ _RECOMMENDING: dict[str, tuple[Option, ...]] = {
             "recommendations are for them. - for standard input.",
             unit="FILE",
         ),
-        replace(
-            OPTIONS["known"],
-            help="Users of --ratings who were in training: refuse them; merge their ratings of training with the new "
+        Option(
+            "known",
+            "Users of --ratings who were in training: refuse them; merge their ratings of training with the new "
             "ones (the new one of a pair counts); or replace them.",
+            default="error",
+            choices=("error", "merge", "replace"),
         ),
         replace(
             OPTIONS["user_features"],
