@@ -240,7 +240,9 @@ def to_json(value: Any) -> Any:
     value : object
         Of a model's settings or facts.
     """
-    if hasattr(value, "get_params") and not isinstance(value, type):
+    if isinstance(value, type):  # a dtype, such as np.float32
+        return str(value)
+    if hasattr(value, "get_params"):
         return {"model": type(value).__name__, **_settings(value)}
     if isinstance(value, Mapping):
         return {str(key): to_json(one) for key, one in value.items()}
