@@ -106,8 +106,8 @@ class LabelTask(Task):
     Examples
     --------
     >>> task = LabelTask()
-    >>> "binary-relevance" in task.models(), task.can("predict"), task.can("recommend")
-    (True, True, False)
+    >>> "binary-relevance" in task.models(), task.service.kind
+    (True, 'labels')
     """
 
     name = "labels"

@@ -52,8 +52,8 @@ class RatingTask(Task):
     Examples
     --------
     >>> task = RatingTask()
-    >>> "binary-mmmf" in task.models(), task.can("recommend"), task.can("similar")
-    (True, True, True)
+    >>> "binary-mmmf" in task.models(), task.service.kind
+    (True, 'ratings')
     """
 
     name = "ratings"
