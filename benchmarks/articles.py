@@ -1,6 +1,6 @@
 """What `make_articles` makes, beside real sets of tagged texts: sizes, tags, words, and how well models do on them.
 
-    COFACTOR_DATA=... python benchmarks/articles.py       table into README.md; some minutes on two cores
+    COFACTOR_DATA=... python benchmarks/articles.py       table into docs/benchmarks; some minutes on two cores
 
 Each model has its defaults and sees tf-idf values of the words; figures are means over two of five folds, of the
 articles over three seeds. Of larger sets 1,500 texts are drawn.

@@ -1,4 +1,4 @@
-"""What the benchmark scripts share: data, splits, the machine, and tables that go into README.md."""
+"""What the benchmark scripts share: data, splits, the machine, and tables that go into docs/benchmarks."""
 
 import os
 import platform
@@ -12,7 +12,8 @@ import numpy as np
 from cofactor.datasets import load_ratings
 from cofactor.metrics import rating_report
 
-README = Path(__file__).with_name("README.md")
+#: Pages of tables, with their pictures.
+PAGES = Path(__file__).resolve().parents[1] / "docs" / "benchmarks"
 SEEDS = (0, 1, 2)
 
 
@@ -78,12 +79,13 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def publish(section: str, text: str) -> None:
-    """Print a section's text and put it into README.md between its markers."""
+    """Print a section's text and put it between its markers, on the page that has them."""
     print(f"\n## {section}\n\n{text}\n", flush=True)
     begin, end = f"<!-- {section} -->", f"<!-- end {section} -->"
     body = f"{begin}\n{text}\n\n_{machine()}; {time.strftime('%Y-%m-%d')}._\n{end}"
-    old = README.read_text()
     pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.S)
-    if not pattern.search(old):
-        raise SystemExit(f"{README} has no section {begin}")
-    README.write_text(pattern.sub(lambda _: body, old))
+    for page in PAGES.glob("*.md"):
+        if begin in (old := page.read_text()):
+            page.write_text(pattern.sub(lambda _: body, old))
+            return
+    raise SystemExit(f"no page in {PAGES} has a section {begin}")

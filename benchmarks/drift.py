@@ -1,7 +1,7 @@
 """Ordinal probit with and without time, on splits at random and in time, three seeds each.
 
 python benchmarks/drift.py measure FILE    cells that FILE, of a JSON object a line, has not yet
-python benchmarks/drift.py publish FILE    the table, into README.md
+python benchmarks/drift.py publish FILE    the table, into docs/benchmarks
 """
 
 import json

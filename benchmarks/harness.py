@@ -43,7 +43,7 @@ def make_cells(n: int, pause: Callable[[], None]) -> list[Cell]:
 def measure(cells: list[Cell], n_jobs: int, keep: bool) -> tuple[float, float]:
     """Return seconds, and processor seconds of all processes."""
     with tempfile.TemporaryDirectory() as folder:
-        store = Path(folder, "results.sqlite") if keep else None
+        store = Path(folder, "results") if keep else None
         began, used = time.perf_counter(), time.process_time()
         results = run_cells(cells, store, n_jobs=n_jobs)
         seconds, used = time.perf_counter() - began, time.process_time() - used
@@ -67,7 +67,7 @@ def main(n: int) -> None:
             for keep in (False, True):
                 seconds, used = measure(cells, n_jobs, keep)
                 shares = [f"{100 * share:.1f} %" for share in (seconds * n_jobs / bare - 1, (used - own) / bare)]
-                facts = [f"{pause.__name__}", n_jobs, "SQLite" if keep else "none"]
+                facts = [f"{pause.__name__}", n_jobs, "files" if keep else "none"]
                 rows.append([*facts, f"{seconds:.2f}", f"{bare / n_jobs:.2f}", *shares])
     header = ["cells", "jobs", "store", "seconds", "plain loop / jobs", "longer by", "processor time beside the cells'"]
     text = (
@@ -80,5 +80,5 @@ def main(n: int) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cells", type=int, default=1000, help="1,000 go into README.md")
+    parser.add_argument("--cells", type=int, default=1000, help="1,000 go into docs/benchmarks")
     main(parser.parse_args().cells)

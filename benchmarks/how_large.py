@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet
-from common import publish, straight_line, table
+from common import PAGES, publish, straight_line, table
 from sharding import make
 
 from cofactor.plots import plot_scaling, save_figure
@@ -104,7 +104,7 @@ def measure(folder: str, names: list[str]) -> None:
             f"axes: {slope:.2f}"
         )
         file = f"how-large-{name}.png"
-        save_figure(plot_scaling(sizes, {name: used}), Path(__file__).with_name(file))
+        save_figure(plot_scaling(sizes, {name: used}), PAGES / file)
         pictures.append(f"![{name}]({file})")
     header = ["model", "ratings", "where", "s a round", "processor ns a rating and round", "off the line", "peak GB"]
     publish("how large", "\n\n".join([table(header, rows), "\n".join(lines), " ".join(pictures)]))

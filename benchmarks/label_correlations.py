@@ -1,8 +1,8 @@
 """Conditional random fields of labels beside binary relevance and chains of logistic regressions; what they take.
 
     python benchmarks/label_correlations.py measure FILE [--sets ...] [--methods ...]   cells that FILE has not yet
-    python benchmarks/label_correlations.py publish FILE                                the tables, into README.md
-    python benchmarks/label_correlations.py seconds                                     limits of cal500, into README.md
+    python benchmarks/label_correlations.py publish FILE                                the tables, into docs/benchmarks
+    python benchmarks/label_correlations.py seconds                                     limits of cal500, likewise
 
 FILE is JSON: figures of each method on each of five folds (`KFold(5, shuffle=True, random_state=0)`; emotions, which is
 small, ten times, by ten seeds). All methods of a fold have the same scaled features and the same penalty, both chosen

@@ -1,8 +1,8 @@
 """What learning a decision costs beside the plain fit of every label model; and two large made-up sets.
 
     python benchmarks/label_costs.py measure FILE [--sets ...] [--models ...]   cells that FILE has not yet
-    python benchmarks/label_costs.py large                                      the large sets, into README.md
-    python benchmarks/label_costs.py publish FILE                               the costs, into README.md
+    python benchmarks/label_costs.py large                                      the large sets, into docs/benchmarks
+    python benchmarks/label_costs.py publish FILE                               the costs, into docs/benchmarks
 
 FILE is JSON: CPU seconds of each model on the first of three seeded folds. All times are with one BLAS thread.
 """

@@ -1,7 +1,7 @@
 """Every label model as it comes, on twelve data sets, beside other libraries on the same folds in the same run.
 
     python benchmarks/label_defaults.py measure FILE [--sets ...] [--methods ...]   cells that FILE has not yet
-    python benchmarks/label_defaults.py publish FILE                                tables into README.md
+    python benchmarks/label_defaults.py publish FILE                                tables into docs/benchmarks
 
 FILE is JSON: what each method reached on each fold of each set. A cell is a process of its own, and
 ends after `SECONDS` of processor time. Settings and cuts of all methods are chosen inside the training folds. Seconds
@@ -213,7 +213,7 @@ def at_or_above(found: dict[str, Any], method: str) -> str:
 
 
 def tables(found: dict[str, Any]) -> dict[str, str]:
-    """Return the text of each section of README.md."""
+    """Return the text of each section of docs/benchmarks."""
     peers = [LINEAR, TUNED, *LIBRARIES]
     models = [name for name in MODELS if any(f"{data}|{name}|0" in found for data in SETS)]
     f1 = []

@@ -1,7 +1,7 @@
 """Ten draws of what is random, where one draw of a label method is far from what a plain program reached before.
 
     python benchmarks/label_draws.py measure FILE [--cells NAME ...]     cells that FILE, of JSON lines, has not yet
-    python benchmarks/label_draws.py publish FILE                        the table, into README.md
+    python benchmarks/label_draws.py publish FILE                        the table, into docs/benchmarks
 
 Folds are those of `label_methods.py`. A draw is the quarter on which settings and cuts are chosen, and the seed of
 models. Programs of `label_plain.py` get the same draws. Chosen settings and cuts never see test instances.

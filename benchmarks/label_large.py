@@ -1,10 +1,10 @@
 """LabelRidge on large made-up sets, PLST and LEML on 20,000 labels, fits to chunks: CPU seconds and peak memory.
 
     python benchmarks/label_large.py [NAME ...]      measure some of the sets, and show the rows
-    python benchmarks/label_large.py embeddings      PLST and LEML, into README.md
-    python benchmarks/label_large.py chunks          fits to files larger than the memory they take, into README.md
+    python benchmarks/label_large.py embeddings      PLST and LEML, into docs/benchmarks
+    python benchmarks/label_large.py chunks          fits to files larger than the memory they take
 
-Each is a process of its own. `label_costs.py large` writes the first table into README.md. All times are with one BLAS
+Each is a process of its own. `label_costs.py large` writes the first table there. All times are with one BLAS
 thread.
 """
 

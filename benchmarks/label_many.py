@@ -1,7 +1,7 @@
 """Every label model and reduction as it comes on delicious, which has 983 labels: processor time and memory.
 
     python benchmarks/label_many.py measure FILE [--methods ...]     methods that FILE has not yet
-    python benchmarks/label_many.py publish FILE                     the table, into README.md
+    python benchmarks/label_many.py publish FILE                     the table, into docs/benchmarks
 
 FILE is JSON: what fit and predict took on the first of three stratified folds. A method is a process of its own, with
 two threads, or two workers where it takes `n_jobs`, and ends after `SECONDS` of the processor. A reduction is fitted

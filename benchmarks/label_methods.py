@@ -1,6 +1,6 @@
 """Label methods with the settings of their papers, on the two folds of three data sets that plain ones were tried on.
 
-    python benchmarks/label_methods.py [--sets ...] [--methods ...]     a line for each; the whole goes into README.md
+    python benchmarks/label_methods.py [--sets ...] [--methods ...]     a line for each; all go into docs/benchmarks
 
 Folds are the first two of `KFold(5, shuffle=True, random_state=0)`. Features of emotions and cal500 are standardized on
 the training part; rows of medical have length 1, those of "medical raw" are counts. The plain cut stands apart from

@@ -3,7 +3,7 @@
     COFACTOR_PEERS=peers/bin/python python benchmarks/label_same.py [--sets emotions medical ...] [--methods ...]
 
 How predictions differ, and why, and the processor seconds of fit and prediction without compilation. The split is
-that of `labels.py peers`. Whole tables go into README.md.
+that of `labels.py peers`. Whole tables go into docs/benchmarks.
 """
 
 import argparse

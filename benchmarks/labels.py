@@ -6,7 +6,7 @@
     python benchmarks/labels.py ridge [data ...]      LabelRidge at its defaults, on 22 sets
     python benchmarks/labels.py peers [data ...]      other libraries on the same split in the same run
 
-Tables go into README.md, in a section for each data set or part; `features` named with data only prints its rows.
+Tables go into docs/benchmarks, in a section for each data set or part; `features` named with data only prints its rows.
 """
 
 import json
@@ -452,7 +452,7 @@ def ridge(chosen: list[str]) -> None:
 
 
 def print_or_publish(section: str, text: str, chosen: list[str]) -> None:
-    """Put a whole table into README.md; only print a part of one."""
+    """Put a whole table into docs/benchmarks; only print a part of one."""
     print(f"\n{text}\n") if chosen else publish(section, text)
 
 

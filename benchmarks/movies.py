@@ -1,6 +1,6 @@
 """The invented films of `make_movies` beside MovieLens 100K: marginals, and how hard ratings are to predict.
 
-python benchmarks/movies.py     # a table into README.md; means over the seeds 0, 1, 2
+python benchmarks/movies.py     # a table into docs/benchmarks; means over the seeds 0, 1, 2
 """
 
 import numpy as np

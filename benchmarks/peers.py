@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from common import README, SEEDS, mean_std, ml100k, publish, split_80_20, table
+from common import PAGES, SEEDS, mean_std, ml100k, publish, split_80_20, table
 
 from cofactor.metrics import log_loss, rating_report
 from cofactor.metrics.scale import nearest_levels
@@ -236,7 +236,7 @@ def draw(points: dict[str, tuple[float, float]]) -> None:
     ax.grid(alpha=0.3)
     ax.legend(frameon=False)
     put_labels(ax, named)
-    figure.savefig(README.with_name("accuracy-seconds.png"), dpi=120)
+    figure.savefig(PAGES / "accuracy-seconds.png", dpi=120)
     plt.close(figure)
 
 

@@ -11,7 +11,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from common import README, SEEDS, mean_std, ml1m, ml100k, publish, split_80_20, table
+from common import PAGES, SEEDS, mean_std, ml1m, ml100k, publish, split_80_20, table
 
 from cofactor import published
 from cofactor.evaluation import StrongGeneralization, WeakGeneralization
@@ -190,7 +190,7 @@ def speed() -> None:
     axes[1].set(xlabel="factors d", ylabel="ms per sweep", title="1,000,209 ratings")
     for ax in axes:
         ax.legend(frameon=False)
-    figure.savefig(README.with_name("sweeps.png"), dpi=120)
+    figure.savefig(PAGES / "sweeps.png", dpi=120)
 
     X, y = ml100k()
     train, _ = split_80_20(len(y), 0)

@@ -1,8 +1,8 @@
 """Recommendations: how good lists are, whether P(interact) is calibrated, and what they cost.
 
 python benchmarks/recommenders.py measure FILE [SPLIT ...]    cells that FILE, of a JSON object a line, has not yet
-python benchmarks/recommenders.py publish FILE                the table of them, into README.md
-python benchmarks/recommenders.py calibration                 bins of P(interact), into README.md
+python benchmarks/recommenders.py publish FILE                the table of them, into docs/benchmarks
+python benchmarks/recommenders.py calibration                 bins of P(interact), into docs/benchmarks
 python benchmarks/recommenders.py times                       seconds on ML-100K and ML-1M, on an idle machine
 """
 

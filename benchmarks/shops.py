@@ -1,7 +1,7 @@
 """Do defaults hold on clicks and purchases? Each model of interactions by default beside its best setting.
 
     python benchmarks/shops.py measure FILE [SET ...]    cells that FILE, of a JSON object a line, does not have yet
-    python benchmarks/shops.py publish FILE              tables of them, into README.md
+    python benchmarks/shops.py publish FILE              tables of them, into docs/benchmarks
     python benchmarks/shops.py show FILE                 the same, printed
 
 A fifth of the interactions of each user is the test, and all items that the user has not in training are ranked. The

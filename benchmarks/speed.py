@@ -9,10 +9,9 @@ import subprocess
 import sys
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
-from common import ml1m, ml100k, publish, straight_line, table
+from common import PAGES, ml1m, ml100k, publish, straight_line, table
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
@@ -222,7 +221,7 @@ def scaling() -> None:
     from cofactor.plots import plot_scaling, save_figure
 
     X, y = ml1m()
-    folder = Path(__file__).parent
+    folder = PAGES
 
     def per_iteration(ratings: Ratings, d: int) -> float:
         """Median over fits of the seconds of an iteration of the solver, without what comes before and after."""

@@ -18,7 +18,7 @@ import cofactor
 SOURCE = Path(cofactor.__file__).parent
 
 #: Files whose texts are no messages: examples and pages, papers, help of commands.
-_OTHER_FILES = ("cli/app.py", "evaluation/run/code.py", "experiments/", "model/docs.py", "published/", "reports/")
+_OTHER_FILES = ("cli/app.py", "experiments/", "model/docs.py", "published/", "reports/")
 #: Calls whose texts are no messages: `typer` and `msgspec` take help, SQL is no English, an `Argument` is a name.
 _OTHER_CALLS = (
     *("Argument", "Claim", "Column", "Meta", "Operation", "Option", "Typer", "compile", "execute", "executemany"),

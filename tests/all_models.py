@@ -1,4 +1,4 @@
-"""Fit, predict, fold in and recommend with every model as it comes, and tell which kernels that has compiled.
+"""Fit, predict, fold in and recommend with every model as it comes, read and split a file, and tell what was compiled.
 
 A program of its own too, which needs the package alone: it ends with status 1 if anything was compiled.
 """
@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import gc
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from cofactor import labels, ratings
+from cofactor.datasets import read_libsvm
+from cofactor.evaluation import StratifiedLabelKFold
 
 
 def compiled_by(names: Iterable[str]) -> list[str]:
@@ -21,6 +25,7 @@ def compiled_by(names: Iterable[str]) -> list[str]:
     rng = np.random.default_rng(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        _read_and_split()
         for name in names:
             if name in ratings.MODELS:
                 _rate(name, rng)
@@ -58,6 +63,14 @@ def _label(name: str, rng: np.random.Generator) -> None:
     model.set_params(**{key: 5 for key in ("max_iter", "n_estimators") if key in params})
     model.fit(X, X[:, :4] > X[:, 1:5])
     model.predict(X) if hasattr(model, "predict") else model.transform(X)
+
+
+def _read_and_split() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "labels.svm")
+        path.write_text("0,1 1:0.5 3:1\n1 2:1\n" * 20)
+        data = read_libsvm(path)
+    list(StratifiedLabelKFold(3).split(data.X, data.Y))
 
 
 def all_names() -> list[str]:

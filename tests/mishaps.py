@@ -8,10 +8,8 @@ import itertools
 import json
 import logging
 import os
-import pickle
 import re
 import socket
-import sqlite3
 import sys
 import tempfile
 import threading
@@ -23,9 +21,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from cofactor.evaluation import Cell, ResultStore, run_cells
-from cofactor.evaluation.run.references import Reference
-from cofactor.evaluation.run.store import SCHEMA
+from cofactor.evaluation import Cell, run_cells
 from cofactor.plots import plot_splits
 from cofactor.plots.figures import draw
 from cofactor.server import Keys
@@ -40,15 +36,25 @@ def same(values: Any) -> Any:
     return values
 
 
-def stored(path: str, *, version: int = SCHEMA, damaged: bool = False) -> str:
-    """Make a store of one result, of a version, or damaged; return its path."""
-    with ResultStore(path) as store:
-        run_cells([Cell(work=lambda: {"mae": 0.7}, method="ALS", data="toy", split="weak 1/3")], store)
-    with sqlite3.connect(path) as raw:
-        raw.execute(f"PRAGMA user_version = {version}")
-        if damaged:
-            raw.execute("UPDATE results SET digest = 'another'")
-    raw.close()
+def unsourced(**where: Any) -> dict[str, float]:
+    """Measure something, by code that was typed by hand."""
+    return {"mae": 0.7}
+
+
+unsourced.__module__ = "nowhere"
+
+
+def stored(path: str, *, newer: bool = False) -> str:
+    """Make a store of one result, perhaps of a newer version; return its path."""
+    run_cells([Cell(work=lambda: {"mae": 0.7}, method="ALS", data="toy", split="weak 1/3")], path)
+    if newer:
+        Path(path, "cofactor-results-99").touch()
+    return path
+
+
+def old_store(path: str) -> str:
+    """Make a store as earlier versions made them, which were one file; return its path."""
+    Path(path).write_bytes(b"SQLite format 3\0")
     return path
 
 
@@ -56,17 +62,13 @@ def writable(make: Callable[[str], Any], mode: int = 0o755) -> None:
     """Make a store, as another user than root, in a folder of this mode."""
     user = os.geteuid()
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        path = Path(folder, "results.sqlite")
-        make(str(path)).close()
         if not user:
             os.chown(folder, NOBODY, NOBODY)
-            os.chown(path, NOBODY, NOBODY)
-        path.chmod(mode & 0o666)
         os.chmod(folder, mode)
         try:
             if not user:
                 os.seteuid(NOBODY)
-            make(str(path)).close()
+            make(f"{folder}/results")
         finally:
             os.seteuid(user)
             os.chmod(folder, 0o755)
@@ -75,15 +77,6 @@ def writable(make: Callable[[str], Any], mode: int = 0o755) -> None:
 def unwritable(make: Callable[[str], Any]) -> None:
     """Make a store in a folder in which nothing may be written."""
     writable(make, 0o555)
-
-
-def elsewhere(*, there: bool) -> Reference[list[int]]:
-    """Return the copy of a reference in another process, which sees the file of the value or does not."""
-    reference = Reference("toy", f"checksum {there}", [1, 2])
-    copy: Reference[list[int]] = pickle.loads(pickle.dumps(reference))
-    if there:
-        copy.value()
-    return copy
 
 
 class Broken(RatingService):

@@ -66,6 +66,19 @@ def test_every_known_data_set_is_listed() -> None:
     assert [line for line in listed if line.startswith("| `")] == wanted
 
 
+def test_figures_of_the_page_of_benchmarks_stand_in_the_tables_it_links_to() -> None:
+    page = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    parts = page.split("\n## ")[1:-1]  # the last one says how to run scripts
+    assert len(parts) == 6
+    for part in parts:
+        linked = re.findall(r"\((\.\./docs/benchmarks/[\w-]+\.md)\)", part)
+        tables = " ".join((ROOT / "benchmarks" / link).read_text(encoding="utf-8") for link in linked)
+        said = re.sub(r"\]\(.*?\)|`.*?`", "", part)
+        figures = re.findall(r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+|\d*\.\d+)(?![\d,]*\d)", said)
+        assert len(figures) > 2
+        assert [figure for figure in figures if figure not in tables] == []
+
+
 #: A page, words of a block of code on it, and the test that executes this block. A block that says the same elsewhere
 #: is executed with it. A block that no test executes says so to the right of its language: ```sh not-run.
 EXECUTED = (

@@ -22,7 +22,7 @@ from tests.browsing import DESK, PHONE, SEEN, emulate
 
 from cofactor import pages
 from cofactor.evaluation.comparison import Comparison
-from cofactor.evaluation.run.cells import Result
+from cofactor.evaluation.store import Result
 from cofactor.metrics import report_by_label
 from cofactor.pages import Html, document, figure, link, paragraph, section, table, write_page
 from cofactor.plots import plot_tradeoff, save_figure

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any, NamedTuple
 
@@ -28,11 +29,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 from sklearn.tree import DecisionTreeClassifier
 
+from cofactor.datasets import read_libsvm
 from cofactor.garbage import garbage_kept
 from cofactor.interrupts import begin_worker, held_back
 from cofactor.kernels import cache, threads
 from cofactor.labels import MODELS as LABEL_MODELS
 from cofactor.labels import TRANSFORMERS
+from cofactor.model.label_splits import StratifiedLabelKFold
 from cofactor.progress import when_compiling
 from cofactor.ratings import MMMF, RatingModel
 from cofactor.ratings import MODELS as RATING_MODELS
@@ -254,6 +257,7 @@ def _run(name: str, plain: bool) -> None:
             for settings in _settings(RANKING, name, plain):
                 _run_interactions(_small(RANKING_MODELS[name], settings))
         else:
+            _run_beside_labels()
             for settings in _settings(LABELS, name, plain):
                 for dtype in ("float64", "float32"):
                     _run_labels({**LABEL_MODELS, **TRANSFORMERS}[name], dtype, settings)
@@ -311,6 +315,15 @@ def _run_labels(kind: type[Any], dtype: str, settings: Mapping[str, Any]) -> Non
         for method in ("predict", "decision_function", "predict_proba", "transform"):
             if hasattr(model, method):
                 getattr(model, method)(features)
+
+
+def _run_beside_labels() -> None:
+    """Read a file and split it into folds, as whoever tags what a file holds does before a fit."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "labels.svm")
+        path.write_text("0,1 1:1\n1 2:.5\n" * 4)
+        data = read_libsvm(path)
+    list(StratifiedLabelKFold(2).split(data.X, data.Y))
 
 
 def _list(models: Sequence[str] | None, plain: bool) -> str:

@@ -6,7 +6,6 @@ import csv as tables
 import io
 import json
 import re
-import sqlite3
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,12 @@ from rich.console import Console
 from cofactor.cli.compare import Board
 from cofactor.datasets import RatingDataset, write_table
 from cofactor.evaluation import RunProgress, compare
-from cofactor.evaluation.run.store import ResultStore
+from cofactor.evaluation.store import ResultStore
 from cofactor.experiments.declared import Declared
 from cofactor.ratings import ALS, RatingSVD
 
 METHODS = ["-m", "als", "-m", "rating-svd", "--factors", 3, "--alpha", 5]
-FILES = {"report.html", "results.csv", "results.parquet", "results.sqlite", "tables.md", "tables.tex"}
+FILES = {"report.html", "results.csv", "results.parquet", "runs", "tables.md", "tables.tex"}
 
 
 @pytest.fixture
@@ -75,7 +74,7 @@ def test_tables_tests_and_files(run, csv: Path, tmp_path: Path) -> None:
     assert row.count("±") == 3
     assert sum("Friedman's test with Nemenyi's is not done: with one data set" in line for line in rest) == 1
     assert {path.name for path in out.iterdir()} == FILES
-    for name in FILES - {"results.sqlite"}:
+    for name in FILES - {"runs"}:
         assert f"wrote {out / name}" in outcome.err
     with (out / "results.csv").open() as stream:
         records = list(tables.DictReader(stream))
@@ -84,12 +83,12 @@ def test_tables_tests_and_files(run, csv: Path, tmp_path: Path) -> None:
     assert r"\begin{tabular}" in (out / "tables.tex").read_text()
     assert "<h1>Comparison</h1>" in (out / "report.html").read_text()
     # Another metric of what is stored already: nothing is computed.
-    with ResultStore(out / "results.sqlite") as store:
-        store.put(*(replace(result, seconds=1234.0) for result in store.results()))
+    store = ResultStore(out / "runs")
+    for result in store.results():
+        store.put(replace(result, seconds=1234.0))
     again = run(*arguments, "--metric", "mae", "--retry")
     assert len(re.findall("1,?234", again.out)) == 6
-    with ResultStore(out / "results.sqlite") as store:
-        assert len(store) == 6
+    assert len(store) == 6
 
 
 @pytest.mark.usefixtures("data_dir")
@@ -193,7 +192,7 @@ def test_a_report_that_cannot_be_written_costs_only_itself(
     assert {path.name for path in out.iterdir()} == FILES
     if json_too:
         found = json.loads(outcome.out)
-        assert {Path(name).name for name in found["files"]} == FILES - {"report.html", "results.sqlite"}
+        assert {Path(name).name for name in found["files"]} == FILES - {"report.html", "runs"}
     else:
         assert outcome.out.startswith("mae ↓")
         assert outcome.err.count("wrote ") == 4
@@ -271,27 +270,25 @@ def test_ctrl_c_says_what_is_kept(run, csv: Path, tmp_path: Path, monkeypatch: p
         patch.setattr(Board, "show", stop)
         outcome = run(*arguments, "--out", out)
         assert (outcome.status, outcome.out) == (130, "")
-        said = f"cofactor: interrupted: 3 of 6 cells are done and are kept in {out / 'results.sqlite'}"
+        said = f"cofactor: interrupted: 3 of 6 cells are done and are kept in {out / 'runs'}"
         assert outcome.err.splitlines()[-1] == said
         lost = run(*arguments)
         assert lost.err.splitlines()[-1].endswith("3 of 6 cells are done and are lost, since there is no store")
-    assert {path.name for path in out.iterdir()} == {"results.sqlite"}
+    assert {path.name for path in out.iterdir()} == {"runs"}
     assert run(*arguments, "--out", out).status == 0
     assert {path.name for path in out.iterdir()} == FILES
 
 
-@pytest.mark.filterwarnings("default:.*was damaged")
-def test_a_damaged_store_is_rescued_on_request(run, csv: Path, tmp_path: Path) -> None:
-    store = tmp_path / "results.sqlite"
+@pytest.mark.filterwarnings("default:.*not as written")
+def test_a_damaged_result_is_computed_again(run, csv: Path, tmp_path: Path) -> None:
+    store = tmp_path / "results"
     arguments = ["compare", csv, *METHODS, "--splits", 2, "--store", store, "--json"]
     first = json.loads(run(*arguments).out)["metrics"]["mae"]
-    store.write_bytes(store.read_bytes().replace(b'{"mae": 0', b'{"mae": 9', 1))
-    refused = run(*arguments)
-    assert (refused.status, refused.out) == (2, "")
-    assert f"{store}: is damaged (a result is not as it was written); open it with --rescue to keep" in refused.err
-    outcome = run(*arguments, "--rescue")
+    path = next(store.glob("*.json"))
+    path.write_bytes(path.read_bytes().replace(b'{"mae": 0', b'{"mae": 9', 1))
+    outcome = run(*arguments)
     assert outcome.status == 0
-    assert f"cofactor: warning: {store}: was damaged: 3 results kept, 1 or more that could not be read" in outcome.err
+    assert f"cofactor: warning: {store}: 1 result not as written, and computed again; the first is" in outcome.err
     assert json.loads(outcome.out)["metrics"]["mae"] == first
 
 
@@ -326,8 +323,8 @@ def test_a_damaged_store_is_rescued_on_request(run, csv: Path, tmp_path: Path) -
         (["FILE", "--jobs", 0, "--alpha", 5], "--jobs 0: expected a whole number other than 0"),
         (["FILE", "TWIN", "--alpha", 5], "two data sets are called ratings.csv: rename a file, or name them in a TOML"),
         (["FILE", "--out", "FILE"], "is a file, expected a folder for the report"),
-        (["FILE", "--store", "FILE"], "is no store of results (not an SQLite database): give another name"),
-        (["FILE", "--store", "nowhere/s.sqlite"], "nowhere/s.sqlite: cannot be opened or made"),
+        (["FILE", "--store", "FILE"], "is a file: a store is a folder now; give another name"),
+        (["FILE", "--store", "nowhere/s"], "nowhere/s: cannot be made or found: its folder must exist"),
         (["TOML", "-m", "als"], "--model: a TOML file declares all that is compared: put it there"),
         (["TOML", "FILE"], "a TOML file declares all that is compared: put it there"),
         (["TOML"], "comparison.toml, methods, number 1 (ASL): there is no model 'ASL'; did you mean ALS"),
@@ -341,16 +338,13 @@ def test_bad_input(run, csv: Path, tmp_path: Path, arguments: list[Any], message
     assert message in run("compare", *(named.get(argument, argument) for argument in arguments)).error
 
 
-def test_a_newer_store(run, csv: Path, tmp_path: Path) -> None:
-    path = tmp_path / "s.sqlite"
-    assert run("compare", csv, *METHODS, "--splits", 1, "--store", path).status == 0
-    with sqlite3.connect(path) as store:
-        store.execute("PRAGMA user_version = 99")
-    store.close()
-    before = path.read_bytes()
-    error = run("compare", csv, "-m", "als", "--alpha", 5, "--store", path).error
-    assert "was written by a newer version of cofactor (its tables have version 99" in error
-    assert path.read_bytes() == before
+def test_stores_of_other_versions(run, csv: Path, tmp_path: Path) -> None:
+    newer, older = tmp_path / "newer", tmp_path / "results.sqlite"
+    assert run("compare", csv, *METHODS, "--splits", 1, "--store", newer).status == 0
+    (newer / "cofactor-results-99").touch()
+    older.write_bytes(b"SQLite format 3\0" + bytes(100))
+    for store, said in ((newer, "a newer version of cofactor (format 99"), (older, "a store is a folder now; give")):
+        assert said in run("compare", csv, "-m", "als", "--alpha", 5, "--store", store).error
 
 
 def test_the_live_table(data: RatingDataset, monkeypatch: pytest.MonkeyPatch) -> None:

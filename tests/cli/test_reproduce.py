@@ -8,7 +8,7 @@ import pytest
 
 import cofactor
 from cofactor.evaluation import ResultStore, RunProgress
-from cofactor.evaluation.run.cells import Result
+from cofactor.evaluation.store import Result
 from cofactor.experiments import experiments
 from cofactor.experiments.base import reproduction
 
@@ -27,7 +27,7 @@ def test_list_tells_every_experiment_and_its_cells(run):
 
 
 def test_run_is_kept_shown_and_written(run, tmp_path: Path):
-    store, document = tmp_path / "kept.sqlite", tmp_path / "book"
+    store, document = tmp_path / "kept", tmp_path / "book"
     arguments = ("reproduce", GEOMETRY, STARTS, "--quick", "--store", store)
     outcome = run(*arguments, "--document", document)
     assert outcome.status == 0
@@ -44,9 +44,8 @@ def test_run_is_kept_shown_and_written(run, tmp_path: Path):
 
 
 def test_what_has_not_run_claims_nothing(run, tmp_path: Path):
-    with ResultStore(tmp_path / "empty.sqlite"):
-        pass
-    outcome = run("reproduce", STARTS, "--from-store", "--store", tmp_path / "empty.sqlite", "--json")
+    ResultStore(tmp_path / "empty")
+    outcome = run("reproduce", STARTS, "--from-store", "--store", tmp_path / "empty", "--json")
     (found,) = json.loads(outcome.out)
     assert found["cells"] > 0
     assert found["held"] == found["compared"] == 0
@@ -61,24 +60,22 @@ def test_ctrl_c_says_what_is_kept(run, tmp_path: Path, monkeypatch: pytest.Monke
     def running(*given, on_progress, **options):
         return complete(*given, on_progress=stopped, **options)
 
-    complete, store = reproduction.reproduce, tmp_path / "kept.sqlite"
+    complete, store = reproduction.reproduce, tmp_path / "kept"
     monkeypatch.setattr(reproduction, "reproduce", running)
     outcome = run("reproduce", STARTS, "--quick", "--store", store)
     assert outcome.status == 130
     assert f"2 of 3 cells are done and are kept in {store}" in outcome.err
-    with ResultStore(store) as kept:
-        assert len(kept) == 2
+    assert len(ResultStore(store)) == 2
 
 
 def test_results_are_found_without_the_data(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A store tells its results on a machine that lacks the data sets, too."""
-    store = tmp_path / "kept.sqlite"
+    store = tmp_path / "kept"
     (one,) = [cell for cell in experiments()["thesis-table-4.1"].cells("quick") if cell.method == "ALS"]
     facts = {field.name: getattr(one, field.name) for field in fields(Result) if hasattr(one, field.name)}
     measures = {"mae": 0.7, "rmse": 1.0, "train_mae": 0.08}
     done = Result(**facts, version=cofactor.__version__, status="done", measures=measures, error="", seconds=1.0)
-    with ResultStore(store) as kept:
-        kept.put(done)
+    ResultStore(store).put(done)
     monkeypatch.setattr("cofactor.experiments.base.cells.checksum", lambda name: "")
     (found,) = json.loads(
         run("reproduce", "thesis-table-4.1", "--quick", "--from-store", "--store", store, "--json").out
@@ -102,14 +99,13 @@ def test_numbers_are_whole_in_narrow_terminals(run, tmp_path: Path, monkeypatch:
 
 
 def filled(folder: Path) -> Path:
-    with ResultStore(folder / "kept.sqlite") as store:
-        return store.path
+    return ResultStore(folder / "kept").path
 
 
 def test_missing_data_fail_cells_and_the_command(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("COFACTOR_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    outcome = run("reproduce", "thesis-figure-6.1", "--quick", "--store", tmp_path / "kept.sqlite")
+    outcome = run("reproduce", "thesis-figure-6.1", "--quick", "--store", tmp_path / "kept")
     assert outcome.status == 1
     assert outcome.out.count("DatasetNotFoundError") == 1
 
@@ -122,7 +118,7 @@ def test_missing_data_fail_cells_and_the_command(run, tmp_path: Path, monkeypatc
         ((GEOMETRY, "--document", "book.md"), "expected the name of a folder; its first page will be book/README.md"),
         ((GEOMETRY, "--document", "book", "--words", "words.html"), "expected a Markdown file, ending in .md"),
         ((GEOMETRY, "--quick", "--jobs", "0"), "--jobs 0: expected a whole number other than 0"),
-        ((GEOMETRY, "--from-store"), "kept.sqlite yet: without this option it is made and filled"),
+        ((GEOMETRY, "--from-store"), "kept yet: without this option it is made and filled"),
         ((GEOMETRY, "--from-store", "--retry"), "--retry has nothing to run again"),
         ((GEOMETRY, "all"), "all stands alone"),
         ((GEOMETRY, "--words", "words.md"), "say with --document where it goes"),
@@ -135,4 +131,4 @@ def test_bad_input(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, argumen
     monkeypatch.chdir(tmp_path)
     Path("latin.md").write_bytes("Zürich".encode("latin-1"))
     Path("taken").touch()
-    assert message in run("reproduce", *arguments, "--store", tmp_path / "kept.sqlite").error
+    assert message in run("reproduce", *arguments, "--store", tmp_path / "kept").error

@@ -11,7 +11,7 @@ from tests.ratings.same import assert_same
 from tests.ratings.sharding.files import rows, small, write
 
 from cofactor.datasets import read_ratings
-from cofactor.datasets.sniff import sniff
+from cofactor.datasets.formats import sniff
 from cofactor.ratings import ShardedRatings, as_ratings, sharding
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.sparse import issparse
 
 from cofactor.datasets import read_arff, read_label_names
-from cofactor.datasets.readers import arff_plain, arff_rows
-from cofactor.datasets.readers.arff_header import read_header
+from cofactor.datasets.readers import arff
+from cofactor.datasets.readers.arff import read_header
 from cofactor.recipe import truth_of
 
 HEAD = (
@@ -87,15 +87,15 @@ def test_arrow_and_the_library_agree(rows, odd, odd_pair, sparse, blank, words, 
 
     usual = outcome()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(arff_plain, "dense_columns", lambda rows, values: None)
-        patch.setattr(arff_plain, "sparse_numbers", lambda rows, n: None)
+        patch.setattr(arff, "dense_columns", lambda rows, values: None)
+        patch.setattr(arff, "sparse_numbers", lambda rows, n: None)
         assert outcome() == usual
 
 
 @pytest.mark.parametrize("rows", ["1.5,0,1,0\n0,1,1,1\n", " 1 , 0,0, 1", "{0 1.5,2 1}\n{}\n{3 1}\n", "{0 2, 3 1}"])
 def test_rows_of_plain_numbers_are_read_by_arrow(write, monkeypatch, rows):
     expected = read_arff(write(HEAD + rows))
-    monkeypatch.setattr(arff_rows, "_Stream", None)
+    monkeypatch.setattr(arff, "_Stream", None)
     np.testing.assert_array_equal(dense(read_arff(write(HEAD + rows)).X), dense(expected.X))
 
 

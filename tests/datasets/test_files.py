@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cofactor.datasets import read_pairs, read_ratings, read_timed_pairs
 from cofactor.datasets.readers import text
-from cofactor.datasets.readers.interactions import read_ratings_or_interactions
+from cofactor.datasets.readers.ratings import read_ratings_or_interactions
 from cofactor.errors import InputWarning
 from cofactor.limits import MAX_LEVELS
 

@@ -10,9 +10,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from cofactor.datasets import LabelDataset, load_labels, read_pairs, read_ratings
-from cofactor.datasets.formats import FORMATS, Format
-from cofactor.datasets.readers.svmlight import LibsvmSource
-from cofactor.datasets.sniff import sniff
+from cofactor.datasets.formats import FORMATS, Format, sniff
+from cofactor.datasets.readers import svmlight
 from cofactor.errors import InvalidInputError
 
 
@@ -108,4 +107,4 @@ def test_every_format_says_how_it_is_read():
     assert len({known.name for known in FORMATS}) == len(FORMATS)
     for known in FORMATS:
         assert known.may_hold_labels or known.holds in ("model", "names of labels")
-    assert next(known for known in FORMATS if known.name == "libsvm").chunks is LibsvmSource
+    assert next(known for known in FORMATS if known.name == "libsvm").chunks is svmlight.open_chunks

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cofactor.datasets import InteractionDataset, RatingDataset, read_interactions
-from cofactor.datasets.readers.interactions import read_ratings_or_interactions
+from cofactor.datasets.readers.ratings import read_ratings_or_interactions
 from cofactor.errors import InvalidInputError
 from cofactor.ratings.ranking import as_interactions
 

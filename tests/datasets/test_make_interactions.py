@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cofactor.datasets import make_interactions, synthetic_interactions
+from cofactor.datasets import make_interactions, synthetic
 from cofactor.errors import InvalidInputError
 
 
@@ -34,7 +34,7 @@ def test_items_are_as_frequent_as_the_truth_says() -> None:
 def test_few_draws_and_orders_of_all_items_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     shares = []
     for few in (0.0, 1.0):  # all users by an order of all items, or none
-        monkeypatch.setattr(synthetic_interactions, "_FEW", few)
+        monkeypatch.setattr(synthetic, "_FEW", few)
         interactions, _ = make_interactions(3000, 50, 30_000, 2, random_state=2)
         shares.append(np.bincount(interactions.indices, minlength=50) / 30_000)
     assert np.abs(shares[0] - shares[1]).max() < 0.006

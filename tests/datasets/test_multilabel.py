@@ -14,10 +14,10 @@ from cofactor.datasets import (
     load_ratings,
     read_arff,
     read_mat,
+    registry,
     verify,
     write_libsvm,
 )
-from cofactor.datasets.registry import places as registry
 
 # File, instances, features, labels, cardinality, repeated rows, rows without label: as README.md of the data has them.
 COUNTS = """
@@ -136,7 +136,7 @@ def test_counts(root, file, n, features, labels, cardinality, repeated, without)
 
 
 def test_the_registry_knows_every_file_of_the_table(root):
-    entries = {entry.name: entry for entry in registry.LABEL_SETS}
+    entries = {name: entry for name, entry in registry.KNOWN.items() if entry.task == "labels"}
     counted = {row[0]: int(row[1]) for row in ROWS}
     for entry in entries.values():
         files = [name for known in entry.files if known.role in ("data", "test") for name in known.names]

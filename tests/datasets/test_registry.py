@@ -21,10 +21,9 @@ from cofactor.datasets import (
     find_file,
     load_movielens,
     locate,
+    registry,
     verify,
 )
-from cofactor.datasets.registry import download
-from cofactor.datasets.registry import places as registry
 
 RATINGS = b"196\t242\t3\t881250949\n186\t302\t3\t891717742\n"
 TITLES = "242|Kolya (1996)|x\n302|L.A. Confidential (1997)|x\n".encode("latin-1")
@@ -242,7 +241,7 @@ def test_ratings_come_last_so_that_a_found_set_is_whole(server, source, cache, m
         moved.append(os.path.basename(new))
         shutil.move(old, new)
 
-    monkeypatch.setattr(download.os, "replace", spy)
+    monkeypatch.setattr(registry.os, "replace", spy)
     source(address(server, "/good.zip"))
     fetch("ml-100k")
     assert moved == ["README", "u.item", "u.data"]
@@ -309,7 +308,7 @@ def test_server_gone(source, cache):
 
 
 def test_silent_server_is_given_up(server, source, cache, monkeypatch):
-    monkeypatch.setattr(download, "TIMEOUT", (0.3, 0.3))
+    monkeypatch.setattr(registry, "TIMEOUT", (0.3, 0.3))
     source(address(server, "/hang.zip"))
     with pytest.raises(DatasetNotFoundError, match=r"no answer within 0\.3 seconds"):
         fetch("ml-100k")
@@ -317,7 +316,7 @@ def test_silent_server_is_given_up(server, source, cache, monkeypatch):
 
 
 def test_timeouts_are_short():
-    assert max(download.TIMEOUT) <= 10
+    assert max(registry.TIMEOUT) <= 10
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from scipy.io import savemat
 
 from cofactor.datasets import write_chunks
-from cofactor.datasets.sniff import sniff
+from cofactor.datasets.formats import sniff
 from cofactor.ratings import ALS
 
 TEXTS = {

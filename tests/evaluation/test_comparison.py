@@ -41,7 +41,7 @@ from cofactor.evaluation import (
     evaluate,
     evaluate_labels,
 )
-from cofactor.evaluation.run.keys import checksum, described
+from cofactor.evaluation.keys import checksum, described
 from cofactor.labels import PLST, BinaryRelevance
 from cofactor.metrics import label_report
 from cofactor.ratings import ALS, HMF, OrdinalProbit
@@ -194,7 +194,7 @@ def test_official_and_other_splits() -> None:
 def test_processes_change_nothing(tmp_path: Path) -> None:
     methods = {"ALS": ALS(3, 5.0), **MEANS}
     one = compare(methods, [STARS], seeds=(0, 1))
-    two = compare(methods, [STARS], seeds=(0, 1), n_jobs=2, store=tmp_path / "results.sqlite")
+    two = compare(methods, [STARS], seeds=(0, 1), n_jobs=2, store=tmp_path / "results")
     assert [r.key for r in one.results] == [r.key for r in two.results]
     for name in methods:
         assert measures(one, name) == measures(two, name)
@@ -212,7 +212,7 @@ def test_only_what_is_new_is_computed(tmp_path: Path) -> None:
     def run(methods: dict[str, Any], y: Any = TOY[1], **options: Any) -> int:
         computed.append(0)
         data = {"toy": (TOY[0], y)}
-        compare(methods, data, **{"splits": "weak", "store": tmp_path / "s.sqlite", "progress": count, **options})
+        compare(methods, data, **{"splits": "weak", "store": tmp_path / "results", "progress": count, **options})
         return computed[-1]
 
     assert run(MEANS) == 6
@@ -399,7 +399,7 @@ def test_a_report_is_a_page(several: Comparison, tmp_path: Path) -> None:
 
 def test_a_method_that_fails_leaves_a_gap(tmp_path: Path) -> None:
     methods = {**MEANS, "broken": DummyRegressor(strategy="nonsense")}
-    comparison = compare(methods, {"toy": TOY}, splits="weak", store=tmp_path / "s.sqlite")
+    comparison = compare(methods, {"toy": TOY}, splits="weak", store=tmp_path / "results")
     assert [r.method for r in comparison.failed] == ["broken"] * 3
     assert comparison.failed[0].error.startswith("InvalidParameterError: The 'strategy' parameter")
     assert comparison.table().scores.methods == ("mean", "median")
@@ -407,8 +407,7 @@ def test_a_method_that_fails_leaves_a_gap(tmp_path: Path) -> None:
     comparison.to_csv(tmp_path / "results.csv")
     written = pd.read_csv(tmp_path / "results.csv")
     assert (written["value"].isna() == (written["status"] == "failed")).all()
-    with ResultStore(tmp_path / "s.sqlite") as store:
-        assert len(store.results(status="failed")) == 3
+    assert len(ResultStore(tmp_path / "results").results(status="failed")) == 3
 
 
 def test_what_failed_everywhere_is_told() -> None:

@@ -11,7 +11,7 @@ import pytest
 from cofactor.datasets import RatingDataset
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.evaluation import compare, evaluate, evaluate_recommendations
-from cofactor.evaluation.run.sources import sources_of
+from cofactor.evaluation.comparison import sources_of
 from cofactor.ratings import ALS, EASE, PMF, OrdinalProbit, Recommender
 
 MODEL = ALS(2, 1.0, random_state=0)

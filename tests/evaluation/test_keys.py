@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import collections
 import datetime
 import enum
@@ -13,7 +12,7 @@ import shutil
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -35,21 +34,14 @@ from sklearn.model_selection import KFold, PredefinedSplit, RandomizedSearchCV, 
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from tests.children import answer_of
-from tests.together import together
 
 import cofactor
-from cofactor.datasets import LabelDataset, make_labels, make_ratings
-from cofactor.evaluation import Cell, compare, comparison
-from cofactor.evaluation.run import code
-from cofactor.evaluation.run.cells import cell
-from cofactor.evaluation.run.code import UnsourcedError, closure, code_digest
-from cofactor.evaluation.run.keys import IndescribableError, described
-from cofactor.evaluation.run.sources import sources_of
-from cofactor.experiments import experiments
-from cofactor.labels import MODELS as LABELS
+from cofactor.datasets import LabelDataset, make_labels
+from cofactor.evaluation import Cell, cell, compare, keys
+from cofactor.evaluation.comparison import sources_of
+from cofactor.evaluation.keys import IndescribableError, UnsourcedError, code_digest, described
 from cofactor.labels import PLST
 from cofactor.ratings import ALS
-from cofactor.ratings import MODELS as RATINGS
 
 
 def told(value: Any, strict: bool = True) -> Any:
@@ -308,53 +300,6 @@ def test_equal_things_are_equal() -> None:
 
 # ---------------------------------------------------------------- which code takes part
 
-SHOWN = ("cli", "docs", "experiments", "pages", "plots", "reports", "server", "tasks")
-
-
-@together("name", [*RATINGS, *LABELS])
-def test_the_code_of_a_model_is_followed_and_nothing_that_shows_results(name: str) -> None:
-    model = (RATINGS | LABELS)[name]
-    measuring = "cofactor.evaluation.protocols" if name in RATINGS else "cofactor.evaluation.labels"
-    sources, packages = closure([model.__module__, measuring], registries=False)
-    parts = {source.split(".")[1] for source in sources if "." in source}
-    assert model.__module__ in sources
-    assert {"metrics", "model", "errors"} <= parts
-    assert not parts & set(SHOWN)
-    assert packages == set()
-    assert "cofactor" not in sources
-    other = "cofactor.labels" if name in RATINGS else "cofactor.ratings"
-    assert not [source for source in sources if source.startswith(other + ".")]
-
-
-def test_imports_lead_to_the_module_that_defines_a_name() -> None:
-    sources, _ = closure(["cofactor.labels.embedding.plst"])
-    assert {"cofactor.labels.embedding.code", "cofactor.labels.base", "cofactor.solvers.linear"} <= sources
-    assert not {"cofactor.labels", "cofactor.labels.embedding.omf", "cofactor.solvers.sgd"} & sources
-    of_registry, _ = closure(["cofactor.labels"])
-    assert {"cofactor.labels.embedding.omf", "cofactor.labels.embedding.plst"} <= of_registry
-
-
-def test_a_registry_need_not_be_followed_where_its_models_are_given() -> None:
-    roots = ["cofactor.experiments.base.rating_work", "cofactor.ratings.factors.als"]
-    every, some = (closure(roots, registries=followed)[0] for followed in (True, False))
-    assert {"cofactor.ratings.profiles.urp", "cofactor.ratings.factors.als"} <= every
-    assert "cofactor.ratings.factors.als" in some
-    assert "cofactor.ratings.profiles.urp" not in some
-
-
-def test_documents_of_experiments_take_no_part_in_their_keys() -> None:
-    """What an experiment measures stands in modules of its own, beside what is declared and told."""
-    measuring = {one.measure.partition(":")[0] for exp in experiments().values() for one in exp.cells("quick")}
-    assert len(measuring) > 3
-    sources, _ = closure(measuring)
-    ours = {source for source in sources if source.startswith("cofactor.experiments.")}
-    assert ours == measuring
-    assert not {source.split(".")[1] for source in sources if "." in source} & set(SHOWN) - {"experiments"}
-
-
-STARS = make_ratings(12, 8, 2, density=0.6, random_state=0)
-TAGS, _ = make_labels(20, 6, 4, n_groups=2, random_state=0)
-
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -365,88 +310,11 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read all sources anew; afterwards it is known again what the real ones are, which takes long to find out."""
-    for name in ("_digest", "_source", "_definer", "_file", "_data_beside"):
-        monkeypatch.setattr(code, name, functools.cache(getattr(code, name).__wrapped__))
-
-
-parsed = functools.cache(ast.parse)  #: most files are the same each time
-
-
-def keys_of_copy(monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[str]:
-    """Return the keys of a rating cell and of a label cell as the sources in a folder make them; nothing is fitted."""
-
-    def not_computed(cells: list[Cell], *_: Any) -> list[Any]:
-        return [types.SimpleNamespace(key=cell.key) for cell in cells]
-
-    monkeypatch.setattr(code, "_ROOT", folder / "cofactor")
-    monkeypatch.setattr(comparison, "run_cells", not_computed)
-    monkeypatch.setattr(ast, "parse", parsed)
-    forget(monkeypatch)
-    asked = (({"ALS": ALS(2, 5.0)}, STARS, "weak"), ({"PLST": PLST.paper()}, TAGS, "kfold"))
-    return [compare(methods, data, splits=splits).results[0].key for methods, data, splits in asked]
-
-
-SHOWING = "evaluation/tables.py evaluation/comparison.py evaluation/stats/rank_tests.py"
-
-
-@pytest.mark.parametrize(
-    ("edited", "changed"),
-    [
-        ("ratings/factors/als.py", [True, False]),
-        ("labels/embedding/code.py", [False, True]),
-        ("metrics/ratings.py", [True, False]),
-        ("metrics/labels.py", [False, True]),
-        ("model/splits.py", [True, True]),
-        ("datasets/readers/movielens.py", [True, True]),
-        ("problems/least_squares.py", [True, False]),
-        (f"plots/comparison.py cli/compare.py reports/comparison.py {SHOWING}", [False, False]),
-    ],
-)
-def test_a_key_changes_with_the_code_and_not_with_what_shows_results(
-    package: Path, before: list[str], monkeypatch: pytest.MonkeyPatch, edited: str, changed: list[bool]
-) -> None:
-    texts = {file: file.read_bytes() for name in edited.split() for file in [package / "cofactor" / name]}
-    for file, text in texts.items():
-        file.write_bytes(text + b"\n_EDITED = True\n")
-    try:
-        after = keys_of_copy(monkeypatch, package)
-    finally:
-        for file, text in texts.items():
-            file.write_bytes(text)
-    assert [old != new for old, new in zip(before, after, strict=True)] == changed
-
-
-@pytest.fixture(scope="module")
-def before(package: Path) -> Iterator[list[str]]:
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        found = keys_of_copy(monkeypatch, package)
-    yield found
-    parsed.cache_clear()
-
-
-def test_data_beside_a_module_are_part_of_its_code(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(code, "_ROOT", package / "cofactor")
-    file = next((package / "cofactor" / "published" / "matrices").iterdir())
-
-    def digests() -> list[str]:
-        forget(monkeypatch)
-        return [code_digest([f"cofactor.{name}"]) for name in ("published.reader", "metrics.ratings")]
-
-    first, text = digests(), file.read_bytes()
-    file.write_bytes(text + b"\n")
-    try:
-        assert [old != new for old, new in zip(first, digests(), strict=True)] == [True, False]
-    finally:
-        file.write_bytes(text)
-
-
 OF_PLST = """
 from cofactor.evaluation import compare
 from cofactor.labels import PLST
 X, Y = [[float(k % 3), float(k % 5)] for k in range(20)], [[k % 2, int(k < 9)] for k in range(20)]
-(result, _) = compare({"PLST": PLST.paper()}, {"toy": (X, Y)}, store="results.sqlite", n_splits=2).results
+(result, _) = compare({"PLST": PLST.paper()}, {"toy": (X, Y)}, store="results", n_splits=2).results
 found = [result.key, str(result.measures["hamming"])]
 """
 #: Forgets this package in a new process, to import another.
@@ -486,66 +354,60 @@ def test_a_changed_estimator_is_computed_again(package: Path, tmp_path: Path, mo
     assert hamming != other_hamming
 
 
+def digest(*modules: str) -> str:
+    keys._digest.cache_clear()
+    return code_digest(modules)
+
+
 def test_versions_of_packages_are_part_of_every_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    modules = ["cofactor.metrics.ratings", "sklearn.dummy"]
-    versions = {"numpy": "1", "scipy": "1", "scikit-learn": "1", "numba": "1", "pandas": "1"}
+    versions = {"numpy": "1", "scipy": "1", "scikit-learn": "1", "numba": "1"}
     monkeypatch.setattr("importlib.metadata.version", versions.__getitem__)
-
-    def digest(*others: str) -> str:
-        code._digest.cache_clear()
-        return code_digest([*modules, *others])
-
-    try:
-        found = {digest(), digest("pandas.core.frame")}
-        for name in versions:
-            versions[name] = "2"
-            found.add(digest())
-        assert len(found) == 6  # that of pandas counts only where something of it is used
-        versions["pandas"] = "3"
-        assert digest("pandas.core.frame") not in found
-    finally:
-        code._digest.cache_clear()
+    found = {digest(), digest("pandas.core.frame")}
+    for name in versions:
+        versions[name] = "2"
+        found.add(digest())
+    assert len(found) == 6  # that of pandas counts only where something of it is used
+    monkeypatch.setattr(pd, "__version__", "3")
+    assert digest("pandas.core.frame") not in found
+    assert digest("pathlib", "builtins") == digest()
 
 
 # ---------------------------------------------------------------- code of the user
 
 MINE = """
-import beside_mine
-import pandas
 from sklearn.base import BaseEstimator
 
 class Model(BaseEstimator):
-    def predict(self, X):
-        return beside_mine.shift(X)
+    pass
 
 def measured(method, data, split, seed):
     return {"mae": 1.0}
 """
-BESIDE = "import far_from_mine\n\ndef shift(x):\n    return x + 1\n"
-FAR = "limit = 3\n"
 
 
-def test_code_of_the_user_counts_with_all_that_it_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = {"mine": MINE, "beside_mine": BESIDE, "far_from_mine": FAR}
-    for name, text in texts.items():
-        (tmp_path / f"{name}.py").write_text(text)
+@pytest.mark.parametrize("within", [False, True])
+def test_code_of_the_user_counts_by_its_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, within: bool) -> None:
+    """Of a package all of them, else the file."""
+    folder = tmp_path / "ours" if within else tmp_path
+    folder.mkdir(exist_ok=True)
+    for name in ("mine", "other"):
+        (folder / f"{name}.py").write_text(MINE)
     monkeypatch.syspath_prepend(tmp_path)
-    mine = importlib.import_module("mine")
+    mine = importlib.import_module("ours.mine" if within else "mine")
 
-    def keys() -> list[str]:
-        forget(monkeypatch)
+    def found() -> list[str]:
+        keys._digest.cache_clear()
         cells = [cell(mine.measured, method="m", version=version) for version in ("", "1")]
         return [*(one.key for one in cells), code_digest(described(mine.Model()).modules)]
 
-    first = keys()
-    assert keys() == first
-    assert closure(["mine"]) == (set(texts), {"pandas", "scikit-learn"})
-    for name, text in texts.items():
-        (tmp_path / f"{name}.py").write_text(text + "# edited\n")
-        assert [old != new for old, new in zip(first, keys(), strict=True)] == [True, False, True]
-        (tmp_path / f"{name}.py").write_text(text)
-    for name in texts:
-        monkeypatch.delitem(sys.modules, name)
+    first = found()
+    assert found() == first
+    for name, counts in (("mine", True), ("other", within)):
+        (folder / f"{name}.py").write_text(MINE + "# edited\n")
+        assert [old != new for old, new in zip(first, found(), strict=True)] == [counts, False, counts]
+        (folder / f"{name}.py").write_text(MINE)
+    for name in ("mine", "ours", "ours.mine"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
 
 
 def test_code_without_a_source_needs_a_version(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -562,8 +424,8 @@ def test_code_without_a_source_needs_a_version(monkeypatch: pytest.MonkeyPatch, 
     assert not compare(methods, {"toy": TOY}).failed
     message = "method 'mine': the module made_by_hand has no source file, .*cannot be found again in the store; keep"
     with pytest.raises(TypeError, match=message):
-        compare(methods, {"toy": TOY}, store=tmp_path / "results.sqlite")
-    compare(methods, {"toy": TOY}, store=tmp_path / "results.sqlite", version="1")
+        compare(methods, {"toy": TOY}, store=tmp_path / "results")
+    compare(methods, {"toy": TOY}, store=tmp_path / "results", version="1")
 
 
 def measured(method: str, data: str, split: str, seed: int) -> dict[str, float]:
@@ -623,14 +485,14 @@ def test_a_store_refuses_what_nobody_would_find_again(tmp_path: Path) -> None:
         "method 'once': cannot tell one Once from another, so that results of it cannot be found again in the store"
     )
     with pytest.raises(TypeError, match=message):
-        compare(methods, {"toy": TOY}, store=tmp_path / "results.sqlite")
-    assert not (tmp_path / "results.sqlite").exists()
+        compare(methods, {"toy": TOY}, store=tmp_path / "results")
+    assert not (tmp_path / "results").exists()
 
 
 # ---------------------------------------------------------------- keys of a comparison
 
 
-def keys(method: Any, data: Any = None, **options: Any) -> list[str]:
+def keys_of(method: Any, data: Any = None, **options: Any) -> list[str]:
     found = compare({"m": method}, {"toy": TOY} if data is None else data, **{"splits": "kfold", **options})
     return [result.key for result in found.results]
 
@@ -642,25 +504,25 @@ def test_the_rows_of_an_official_split_are_part_of_the_key(tmp_path: Path) -> No
         for n in (45, 20)
     )
     sizes = [
-        compare({"PLST": PLST.paper()}, [one], splits="official", store=tmp_path / "s.sqlite")
+        compare({"PLST": PLST.paper()}, [one], splits="official", store=tmp_path / "results")
         .results[0]
         .measures["n_train"]
         for one in (first, second)
     ]
     assert sizes == [45, 20]
     assert (
-        keys(PLST.paper(), [first])
-        == keys(PLST.paper(), [second])
-        == keys(PLST.paper(), [replace(first, train_rows=None)])
+        keys_of(PLST.paper(), [first])
+        == keys_of(PLST.paper(), [second])
+        == keys_of(PLST.paper(), [replace(first, train_rows=None)])
     )
 
 
 def test_seeds_that_are_objects_are_part_of_the_key() -> None:
     zero, one = (np.random.RandomState(k) for k in (0, 1))
-    assert keys(ALS(2, 5.0, random_state=zero)) != keys(ALS(2, 5.0, random_state=one))
-    assert keys(ALS(2, 5.0, random_state=zero)) == keys(ALS(2, 5.0, random_state=np.random.RandomState(0)))
+    assert keys_of(ALS(2, 5.0, random_state=zero)) != keys_of(ALS(2, 5.0, random_state=one))
+    assert keys_of(ALS(2, 5.0, random_state=zero)) == keys_of(ALS(2, 5.0, random_state=np.random.RandomState(0)))
     splitter = KFold(3, shuffle=True, random_state=np.random.RandomState(0))
-    assert keys(DummyRegressor(), splits=splitter) != keys(DummyRegressor(), splits=splitter)  # it has moved on
+    assert keys_of(DummyRegressor(), splits=splitter) != keys_of(DummyRegressor(), splits=splitter)  # it has moved on
 
 
 def test_names_of_features_are_part_of_the_checksum_of_labels_alone() -> None:

@@ -199,7 +199,7 @@ def test_compare_has_the_same_means(tmp_path) -> None:
     assert table.scores.methods == ("popularity", "als", "oracle")
     assert table.scores.ranks[0, 2] == 1
     assert "ndcg@5 ↑" in str(table)
-    kept = tmp_path / "store.sqlite"
+    kept = tmp_path / "store"
     for at, likes in (((5, 1), None), ((5, 1), 4), ((5, 1), None)):  # other questions do not find each other's answers
         one = compare({"als": models["als"]}, sets, n_splits=1, at=at, likes=likes, store=kept)
         assert one.protocol == "per-user"

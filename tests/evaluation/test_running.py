@@ -27,10 +27,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 import cofactor
-from cofactor.evaluation import Cell, Interrupted, ResultStore, RunProgress, StoreError, run_cells
-from cofactor.evaluation.run import running
-from cofactor.evaluation.run.cells import Result
-from cofactor.evaluation.run.running import _Pace
+from cofactor.evaluation import Cell, Interrupted, Result, ResultStore, RunProgress, StoreError, run_cells, running
 from cofactor.interrupts import begin_worker
 from cofactor.kernels.threads import n_threads, thread_limit
 from cofactor.model import parallel
@@ -47,7 +44,7 @@ def make_cells(n: int, work: Callable[[int], Any]) -> list[Cell]:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "results.sqlite"
+    return tmp_path / "results"
 
 
 def write_line(log: Path, k: int) -> dict[str, int]:
@@ -71,9 +68,7 @@ def test_results_come_in_the_order_of_the_cells(n_jobs: int, path: Path) -> None
         ("done", "", "method 1", cofactor.__version__)
     }
     assert ({result.measures["pid"] for result in results} == {os.getpid()}) is (n_jobs == 1)
-    with ResultStore(path) as store:
-        assert sorted(store.results(), key=lambda r: int(r.split)) == results
-        assert store._query("SELECT * FROM workers") == []
+    assert sorted(ResultStore(path).results(), key=lambda r: int(r.split)) == results
 
 
 def test_what_is_stored_is_not_computed_again(path: Path, tmp_path: Path) -> None:
@@ -150,17 +145,6 @@ def threads_here(k: int) -> dict[str, Any]:
     return {"kernels": n_threads(), "libraries": sorted({pool["num_threads"] for pool in threadpool_info()})}
 
 
-def test_short_cells_travel_together() -> None:
-    cells = [Cell(work=dict, method=method, split=str(k)) for k in range(6) for method in ("new", "short", "long")]
-    pace = _Pace(cells)
-    pace.note(cells[1], 0.04)
-    pace.note(cells[2], 3.0)
-    by_method = sorted(cells, key=lambda cell: cell.method)
-    assert [len(batch) for batch in pace.batches(by_method, 0.1)] == [*[1] * 6, *[1] * 6, 2, 2, 2]
-    assert [cell for batch in pace.batches(cells, 0.1) for cell in batch] == cells
-    assert {len(batch) for batch in pace.batches(cells, 0.1)} == {1}
-
-
 def test_workers_spare_the_garbage_collector_what_they_imported() -> None:
     before = gc.get_freeze_count()
     results = run_cells(make_cells(2, lambda k: {"frozen": gc.get_freeze_count(), "pid": os.getpid()}), n_jobs=2)
@@ -192,24 +176,18 @@ def in_threads(works: list[Callable[[], Any]]) -> list[dict[str, Any]]:
 
     def attempted(work: Callable[[], Any]) -> dict[str, Any]:
         with joblib.parallel_config(backend="loky", n_jobs=2):
-            (attempt,) = running._attempts([("key", work)], 1, (0, 0))
-        return dict(attempt.measures)
+            return dict(running._attempt("key", 1, (0, 0), work).measures)
 
     with ThreadPoolExecutor(len(works)) as pool:
         return list(pool.map(attempted, works))
 
 
-def test_a_worker_with_one_thread_keeps_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_with_one_thread_keeps_warnings() -> None:
     def warn() -> dict[str, int]:
         warnings.warn("slow", stacklevel=1)
         return {"k": 0}
 
-    monkeypatch.setattr(running, "_SHARED", threading.Event())
     assert in_threads([warn]) == [{"k": 0, "warnings": ["slow"]}]
-    both = threading.Barrier(2, timeout=240)
-    assert in_threads([lambda: {"met": both.wait() >= 0}] * 2) == [{"met": True}] * 2
-    with pytest.warns(UserWarning, match="slow"):  # from now on it is not known whose they are
-        assert in_threads([warn]) == [{"k": 0}]
 
 
 def test_what_a_cell_does_side_by_side_stays_in_its_worker() -> None:
@@ -284,75 +262,63 @@ def test_a_killed_run_goes_on_where_it_was(path: Path, tmp_path: Path, start: St
         pass
     child.kill()
     child.join()
-    with ResultStore(path) as store:
-        done = {int(result.split) for result in store.results()}
+    done = {int(result.split) for result in ResultStore(path).results()}
     assert 8 <= len(done) < 30
     again = start(RUN, nap=0, answer=None, **settings)
     again.join()
     assert again.exitcode == 0
-    with ResultStore(path) as store:
-        assert store._query("SELECT * FROM workers") == store._query("SELECT * FROM claims") == []
     counts = traces(tmp_path / "log")
     assert set(counts) == set(range(30))
     assert all(counts[k] == 1 for k in done)
     assert counts.total() <= 31  # the one that was being computed may have left its trace
 
 
-def test_two_processes_compute_every_cell_once(path: Path, tmp_path: Path, start: Start) -> None:
+def test_two_processes_spoil_nothing(path: Path, tmp_path: Path, start: Start) -> None:
     gate = multiprocessing.get_context("forkserver").Barrier(2)
     settings = {"log": str(tmp_path / "log"), "store": str(path), "n": 40, "gate": gate, "nap": 0.005}
-    pipes = [multiprocessing.Pipe() for _ in range(2)]
-    children = [start(RUN, answer=theirs, **settings) for _, theirs in pipes]
+    children = [start(RUN, answer=None, **settings) for _ in range(2)]
     for child in children:
         child.join()
     assert [child.exitcode for child in children] == [0, 0]  # both have all results
-    assert traces(tmp_path / "log") == dict.fromkeys(range(40), 1)
+    assert set(traces(tmp_path / "log")) == set(range(40))
+    assert len(ResultStore(path).results()) == 40
 
 
-def test_what_another_process_leaves_undone_is_done_here(path: Path, tmp_path: Path, start: Start) -> None:
-    ours, theirs = multiprocessing.Pipe()
-    settings = {"log": str(tmp_path / "log"), "store": str(path), "n": 3, "gate": None}
-    child = start(RUN, nap=0.4, answer=theirs, **settings)
-    assert ours.recv() == 1
-
-    def end(progress: RunProgress) -> None:
-        if progress.done == 2:  # the other one computes the last cell, or the one before
-            child.kill()
-
-    cells = make_cells(3, partial(write_line, tmp_path / "log"))
-    results = run_cells(cells, path, on_progress=end)
-    assert [result.measures["k"] for result in results] == [0, 1, 2]
-    child.join()
+def test_processes_are_sent_data_once(path: Path) -> None:
+    """Arrays that works are given apart lie in memory once, for all processes and cells."""
+    data = np.arange(300_000)
+    cells = [Cell(work=partial(backed, data, k), method="sum", split=str(k)) for k in range(6)]
+    results = run_cells(cells, path, n_jobs=2)
+    assert [result.measures["total"] for result in results] == [k * int(data.sum()) for k in range(6)]
+    assert len({result.measures["file"] for result in results}) == 1
 
 
-def test_an_interruption_keeps_what_is_done_and_gives_claims_back(path: Path) -> None:
+def backed(data: np.ndarray, k: int) -> dict[str, Any]:
+    return {"total": k * int(data.sum()), "file": str(data.filename)}
+
+
+def test_an_interruption_keeps_what_is_done(path: Path) -> None:
     def stop(progress: RunProgress) -> None:
         if progress.done == 3:
             raise KeyboardInterrupt
 
-    with pytest.raises(Interrupted, match=r"interrupted: 3 of 9 cells are done and are kept in .*results\.sqlite") as e:
+    with pytest.raises(Interrupted, match=r"interrupted: 3 of 9 cells are done and are kept in .*results") as e:
         run_cells(make_cells(9, lambda k: {"k": k}), path, on_progress=stop)
     assert [result.measures["k"] for result in e.value.results] == [0, 1, 2]
-    with ResultStore(path) as store:
-        assert len(store) == 3
-        assert store._query("SELECT * FROM claims") == []
+    assert len(ResultStore(path)) == 3
     with pytest.raises(Interrupted, match="3 of 9 cells are done and are lost, since there is no store"):
         run_cells(make_cells(9, lambda k: {"k": k}), on_progress=stop)
 
 
 def test_a_store_that_fails_stops_the_run(path: Path) -> None:
-    with ResultStore(path) as store:
+    def remove(progress: RunProgress) -> None:
+        if progress.done == 3:
+            path.rename(path.with_name(f"away {n_jobs}"))
 
-        def fill(progress: RunProgress) -> None:
-            if progress.done == 3:
-                store._connection.execute("PRAGMA query_only = ON")
-
-        for n_jobs in (1, 2):
-            store._connection.execute("PRAGMA query_only = OFF")
-            store.forget(cell.key for cell in make_cells(20, lambda k: {}))
-            with pytest.raises(StoreError, match="cannot be written"):
-                run_cells(make_cells(20, lambda k: {"k": k}), store, n_jobs=n_jobs, on_progress=fill)
-            assert len(store) >= 3
+    for n_jobs in (1, 2):
+        with pytest.raises(StoreError, match="its folder must exist"):
+            run_cells(make_cells(20, lambda k: {"k": k}), path, n_jobs=n_jobs, on_progress=remove)
+        assert len(ResultStore(path.with_name(f"away {n_jobs}"))) == 3
 
 
 @pytest.mark.processes(ends_workers=True)
@@ -377,17 +343,16 @@ def test_a_cell_that_cannot_be_sent_fails() -> None:
 
 
 def test_what_was_stored_when_the_interruption_came_is_counted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(self: ResultStore, *results: Result) -> None:
-        put(self, *results)
-        if any(result.measures["k"] == 2 for result in results):
+    def interrupted(self: ResultStore, result: Result) -> None:
+        put(self, result)
+        if result.measures["k"] == 2:
             raise KeyboardInterrupt
 
     put = ResultStore.put
     monkeypatch.setattr(ResultStore, "put", interrupted)
     with pytest.raises(Interrupted, match="interrupted: 3 of 9 cells are done and are kept"):
         run_cells(make_cells(9, lambda k: {"k": k}), path)
-    with ResultStore(path) as store:
-        assert len(store) == 3
+    assert len(ResultStore(path)) == 3
 
 
 def test_a_fit_that_was_interrupted_is_no_result(path: Path) -> None:
@@ -403,8 +368,7 @@ def test_a_fit_that_was_interrupted_is_no_result(path: Path) -> None:
 
     with pytest.raises(Interrupted, match="interrupted: 0 of 2 cells are done"):
         run_cells(make_cells(2, work), path)
-    with ResultStore(path) as store:
-        assert len(store) == 0
+    assert len(ResultStore(path)) == 0
 
 
 NAPPING = """
@@ -492,10 +456,9 @@ def test_ctrl_c_pressed_twice_ends_a_run_and_all_its_processes(napping: Napping,
     assert [line for line in napping.err if not OF_THE_TRACKER.search(line)] == []
     assert napping.process.exitcode == 0
     assert not any(map(is_running, workers))
-    with ResultStore(path) as store:
-        assert len(store) >= len(napping.told) + len(told)  # one may have been stored that was not told any more
-        assert said == f"interrupted: {len(store)} of 2,000 cells are done and are kept in {path}"
-        assert store._query("SELECT * FROM claims") == []
+    store = ResultStore(path)
+    assert len(store) >= len(napping.told) + len(told)  # one may have been stored that was not told any more
+    assert said == f"interrupted: {len(store)} of 2,000 cells are done and are kept in {path}"
 
 
 def starting(child: Napping) -> set[int]:

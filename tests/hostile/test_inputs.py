@@ -40,7 +40,7 @@ from cofactor.datasets import (
     read_ratings,
     write_chunks,
 )
-from cofactor.datasets.sniff import sniff
+from cofactor.datasets.formats import sniff
 from cofactor.errors import InvalidInputError
 from cofactor.service.rating_files import read_titles
 

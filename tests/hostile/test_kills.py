@@ -9,10 +9,8 @@ import json
 import os
 import shutil
 import signal
-import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -43,7 +41,7 @@ COMMANDS = {
         "thesis-figure-3.4",
         "--quick",
         "--store",
-        "store.sqlite",
+        "store",
         "--json",
     ],
 }
@@ -92,16 +90,14 @@ class Place:
         files = {"model": (self.work / "model.cofactor").read_bytes(), "out": without_times(self.said / "out")}
         return files | {str(path.relative_to(self.work)): b"" for path in self.work.rglob("*") if path.is_file()}
 
+    def stores(self) -> list[Path]:
+        return [path for name in ("out/runs", "store") if (path := self.work / name).is_dir()]
+
     def stored(self) -> dict[str, Any]:
         """Return the measures in the store, by cell, without times."""
-        found: dict[str, Any] = {}
-        for path in self.work.rglob("*.sqlite"):
-            with ResultStore(path) as store:
-                results = store.results()
-                assert len({result.key for result in results}) == len(results)
-                found |= {result.key: without_seconds(result.measures) for result in results}
-                assert not [result for result in results if result.status == "failed"]
-        return found
+        results = [result for path in self.stores() for result in ResultStore(path).results()]
+        assert not [result for result in results if result.status == "failed"]
+        return {result.key: without_seconds(result.measures) for result in results}
 
     def sleep(self, program: Program, seed: int) -> None:
         """Sleep until some number of cells are stored, or, half of the times with one job, some moment of the run."""
@@ -109,17 +105,13 @@ class Place:
         share = float(random.random())
         if self.kept and (self.arguments[-2:] == TWO_JOBS or random.random() < 0.5):
             while program.process.exitcode is None and self.count() < share * len(self.kept):
-                time.sleep(0.01)  # each look opens the store
+                time.sleep(0.01)
         else:
             time.sleep(share * self.right.seconds * 1.05)
 
     def count(self) -> int:
         """Return how many results the store has, while a program writes to it."""
-        for path in self.work.rglob("*.sqlite"):
-            uri = f"file:{path}?mode=ro"
-            with suppress(sqlite3.Error), closing(sqlite3.connect(uri, uri=True)) as database:
-                return int(database.execute("SELECT count(*) FROM results").fetchone()[0])
-        return 0
+        return sum(len(list(path.glob("*.json"))) for path in self.stores())
 
     def disturb(self, number: int, seed: int) -> str:
         """Send a signal at some moment, run the command again, and compare; return what happened."""

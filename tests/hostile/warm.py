@@ -34,5 +34,5 @@ with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
     for model in models.values():
         model.set_params(random_state=0).fit(X, y).predict(X)
     # A store asks for all sources that take part, and a report for what draws: each takes a second in a new process.
-    compared = compare(models, {"toy": (X, y)}, store=Path(folder, "store.sqlite"))
+    compared = compare(models, {"toy": (X, y)}, store=Path(folder, "store"))
     write_report(Path(folder, "report.html"), compared)

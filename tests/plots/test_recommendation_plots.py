@@ -5,7 +5,7 @@ import pytest
 from tests.together import together
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.evaluation.recommended import RecommendationScores
+from cofactor.evaluation.recommendations import RecommendationScores
 from cofactor.metrics import interaction_calibration_bins, share_interval
 from cofactor.plots import (
     plot_coverage_tradeoff,

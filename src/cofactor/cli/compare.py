@@ -13,7 +13,6 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Annotated, Any, Self
@@ -34,8 +33,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from cofactor.evaluation.comparison import Comparison
-    from cofactor.evaluation.run.cells import Result
-    from cofactor.evaluation.run.running import RunProgress
+    from cofactor.evaluation.running import RunProgress
+    from cofactor.evaluation.store import Result
     from cofactor.evaluation.tables import MeanTable
     from cofactor.experiments.declared import Declared
 
@@ -54,8 +53,7 @@ class Board:
     def __init__(self, declared: Declared, *, quiet: bool = False) -> None:
         from rich.live import Live
 
-        from cofactor.evaluation.checks import shown_metrics
-        from cofactor.evaluation.run.sources import sources_of, task_of
+        from cofactor.evaluation.comparison import shown_metrics, sources_of, task_of
         from cofactor.metrics import greater_is_better
 
         self.metric = shown_metrics(task_of(sources_of(declared.data)), declared.metrics)[0]
@@ -137,7 +135,7 @@ def _failure(result: Result) -> str:
 
 
 #: Options that may be given with a TOML file.
-_OF_THE_RUN = ("jobs", "store", "out", "retry", "rescue", "safe_csv", "json")
+_OF_THE_RUN = ("jobs", "store", "out", "retry", "safe_csv", "json")
 
 
 def compare(
@@ -176,9 +174,9 @@ def compare(
     store: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE",
+            metavar="FOLDER",
             help="Where every result is kept as it ends, so that a run that was stopped goes on where it was; by "
-            "default results.sqlite in the folder of --out.",
+            "default runs in the folder of --out.",
         ),
     ] = None,
     out: Annotated[
@@ -186,7 +184,6 @@ def compare(
     ] = None,
     safe_csv: options.SafeCsv = False,
     retry: options.Retry = False,
-    rescue: options.Rescue = False,
     json: options.Json = False,
     task: options.TaskOption = None,
     alpha: options.Alpha = "auto",
@@ -196,8 +193,8 @@ def compare(
     """Compare methods on data sets: mean ± standard deviation (rank), and whether the differences are more than chance.
 
     All methods see the same splits; alpha, and for labels what else matters, is chosen inside each training part.
-    Interrupt it whenever you like: with --out or --store, the same command goes on where it was, and several of them
-    may share the work. A cell that fails is told in a line, and does not stop the others.
+    Interrupt it whenever you like: with --out or --store, the same command goes on where it was. A cell that fails is
+    told in a line, and does not stop the others.
 
     With [bold]--rank[/bold], lists of recommendations are compared, popularity among them.
 
@@ -236,12 +233,12 @@ def compare(
         )
     if folder is not None:
         folder.mkdir(exist_ok=True)
-    place = store if store is not None or folder is None else folder / "results.sqlite"
+    place = store if store is not None or folder is None else folder / "runs"
     with loading():
-        from cofactor.evaluation.run.store import ResultStore
+        from cofactor.evaluation.store import ResultStore
 
+    kept = None if place is None else ResultStore(place)
     with (
-        nullcontext() if place is None else ResultStore(place, rescue=rescue) as kept,
         telling_what_is_kept(),
         naming({"splits": "--protocol"}),
         Board(declared, quiet=json) as board,
@@ -270,7 +267,7 @@ def compare(
 def _seeds(text: str) -> list[int]:
     if not re.fullmatch(r"\d+([, ]+\d+)*", text.strip()):
         raise InvalidInputError(f"--seeds {text}: expected whole numbers with commas between, such as 0,1,2")
-    from cofactor.evaluation.checks import checked_seeds
+    from cofactor.evaluation.comparison import checked_seeds
 
     seeds = [int(part) for part in re.split(r"[, ]+", text.strip())]
     twice = first_repeated(map(str, seeds))

@@ -42,7 +42,6 @@ _SAME = (
         "rank_by",
         "include_seen",
         "min_ratings",
-        "rescue",
         "safe_csv",
         "restart",
         "resume",

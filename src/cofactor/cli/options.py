@@ -111,9 +111,6 @@ Jobs = Annotated[
     int, typer.Option("--jobs", "-j", metavar="N", help="Number of cells at a time; -1: one for each core.")
 ]
 Retry = Annotated[bool, typer.Option("--retry", help="Run cells again that failed.")]
-Rescue = Annotated[
-    bool, typer.Option("--rescue", help="Go on from a damaged store with the results that are as they were written.")
-]
 Out = Annotated[
     str | None,
     typer.Option(

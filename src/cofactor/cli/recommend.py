@@ -89,7 +89,7 @@ def recommend(
 def _service_of(file: str, own: Mapping[str, Any], of_fit: Sequence[str], *, quiet: bool) -> ModelService:
     """Return the service of the model in a file, or of the default one fitted to the data that the file holds."""
     with loading():
-        from cofactor.datasets.sniff import sniff
+        from cofactor.datasets.formats import sniff
 
         found = sniff(file)
     if found.holds == "model" or found.kind in ("folder", "missing"):

@@ -20,8 +20,8 @@ from cofactor.progress import Display
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod
 
-    from cofactor.evaluation.run.running import RunProgress
-    from cofactor.evaluation.run.store import ResultStore
+    from cofactor.evaluation.running import RunProgress
+    from cofactor.evaluation.store import ResultStore
     from cofactor.experiments.base.experiment import Experiment, Extent, Origin, Row
     from cofactor.experiments.base.reproduction import Reproduction
 
@@ -38,12 +38,11 @@ def reproduce(
     store: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="Where results are kept, and found again; by default reproduce.sqlite in the cache."
+            metavar="FOLDER", help="Where results are kept, and found again; by default reproduce in the cache."
         ),
     ] = None,
     from_store: Annotated[bool, typer.Option("--from-store", help="Run nothing: show what the store holds.")] = False,
     retry: options.Retry = False,
-    rescue: options.Rescue = False,
     document: Annotated[
         str | None,
         typer.Option("--document", "-d", metavar="FOLDER", help="Write all of it as Markdown pages with pictures."),
@@ -69,15 +68,14 @@ def reproduce(
         raise InvalidInputError("--from-store runs nothing, so --retry has nothing to run again: leave one of them out")
     text = _words(document, words)
     with loading():
-        from cofactor.evaluation.run.store import ResultStore
+        from cofactor.evaluation.store import ResultStore
 
     place = _place(store)
     if from_store and not place.exists():
         raise InvalidInputError(
             f"--from-store: there is no store {place} yet: without this option it is made and filled"
         )
-    with ResultStore(place, rescue=rescue) as kept:
-        found = _found(chosen, extent, kept, from_store, jobs, retry, json)
+    found = _found(chosen, extent, ResultStore(place), from_store, jobs, retry, json)
     if json:
         print_json([_plain(one) for one in found])
     else:
@@ -149,7 +147,7 @@ def _place(store: str | None) -> Path:
 
     folder = cache_dir()
     folder.mkdir(parents=True, exist_ok=True)
-    return folder / "reproduce.sqlite"
+    return folder / "reproduce"
 
 
 @contextmanager

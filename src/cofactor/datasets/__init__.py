@@ -24,7 +24,7 @@
 `LabelChunks`                 libsvm and Parquet in chunks, for data larger than memory; `write_chunks`
 `make_labels`                 synthetic labels with known groups
 `make_articles`               synthetic news articles with tags, as real ones have them
-`sniff.sniff`                 what a file is, by its beginning
+`formats.sniff`               what a file is, by its beginning
 `available`, `locate`,        the registry: which sets there are, where they are, download them,
 `fetch`, `verify`             compare checksums
 ============================  ======================================================================
@@ -46,20 +46,15 @@ from cofactor.lazy import exports
 
 if TYPE_CHECKING:
     from cofactor.coding import Coding
-    from cofactor.datasets.binning import bin_edges, bin_ratings
     from cofactor.datasets.chunks import LabelChunks, write_chunks
-    from cofactor.datasets.load import load_labels, load_ratings
-    from cofactor.datasets.readers.arff import read_arff
-    from cofactor.datasets.readers.interactions import read_interactions
-    from cofactor.datasets.readers.jester import load_jester
+    from cofactor.datasets.levels import bin_edges, bin_ratings
+    from cofactor.datasets.load import load_jester, load_labels, load_movielens, load_ratings, load_side_features
+    from cofactor.datasets.readers.arff import read_arff, read_label_names
+    from cofactor.datasets.readers.features import read_side_features
     from cofactor.datasets.readers.label_tables import read_label_table
     from cofactor.datasets.readers.matlab import read_mat
-    from cofactor.datasets.readers.movielens import load_movielens
-    from cofactor.datasets.readers.movielens_features import load_side_features
-    from cofactor.datasets.readers.ratings import read_pairs, read_ratings, read_timed_pairs
-    from cofactor.datasets.readers.side_features import read_side_features
+    from cofactor.datasets.readers.ratings import read_interactions, read_pairs, read_ratings, read_timed_pairs
     from cofactor.datasets.readers.svmlight import read_libsvm, write_libsvm
-    from cofactor.datasets.readers.xml import read_label_names
     from cofactor.datasets.registry import (
         DatasetNotFoundError,
         DatasetStatus,
@@ -72,10 +67,15 @@ if TYPE_CHECKING:
         locate,
         verify,
     )
-    from cofactor.datasets.synthetic import make_ratings
+    from cofactor.datasets.synthetic import (
+        InteractionTruth,
+        LabelTruth,
+        make_events,
+        make_interactions,
+        make_labels,
+        make_ratings,
+    )
     from cofactor.datasets.synthetic_articles import Articles, make_articles
-    from cofactor.datasets.synthetic_interactions import InteractionTruth, make_events, make_interactions
-    from cofactor.datasets.synthetic_labels import LabelTruth, make_labels
     from cofactor.datasets.synthetic_movies import make_movies
     from cofactor.datasets.types import InteractionDataset, LabelDataset, RatingDataset
     from cofactor.datasets.write import write_blocks, write_table

@@ -7,20 +7,25 @@ A Parquet file has one of two layouts: a column for each feature and label; or t
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from cofactor.datasets.formats import FORMATS, format_of
-from cofactor.datasets.readers.chunked import Chunk, ChunkOptions, ChunkSource, joined
+from cofactor.datasets.formats import open_chunks
 from cofactor.datasets.readers.matrices import generic_names
-from cofactor.datasets.readers.parquet_labels import ParquetWriter
-from cofactor.datasets.readers.svm_layout import Base
-from cofactor.datasets.readers.svmlight import LibsvmWriter, check_pair, may_be_libsvm
-from cofactor.errors import Argument, InvalidInputError, InvalidTypeError, Place
-from cofactor.files import START, PathLike, display_name, opened, replacing
+from cofactor.datasets.readers.parquet import ParquetWriter
+from cofactor.datasets.readers.svmlight import (
+    Base,
+    Chunk,
+    ChunkOptions,
+    LibsvmWriter,
+    check_pair,
+    joined,
+)
+from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.files import PathLike, replacing
 
 __all__ = ["LabelChunks", "write_chunks"]
 
@@ -114,36 +119,12 @@ class LabelChunks:
         self.path = path
         self.chunk_rows = chunk_rows
         options = ChunkOptions(labels, drop, n_features, n_labels, zero_based)
-        source = _reader(path, options)(path, options)
-        self._source = source
-        self.feature_names = source.feature_names
-        self.label_names = source.label_names
+        self._source = source = open_chunks(path, options)
+        self.feature_names, self.label_names, self.n_rows = source.feature_names, source.label_names, source.n_rows
         self.n_features, self.n_labels = len(self.feature_names), len(self.label_names)
-        self.n_rows = source.n_rows
 
     def __iter__(self) -> Iterator[Chunk]:
-        return _rechunked(self._source.pieces(self.chunk_rows), self.chunk_rows)
-
-
-def _reader(path: PathLike, options: ChunkOptions) -> Callable[[PathLike, ChunkOptions], ChunkSource]:
-    """Return what reads a file in chunks, by the beginning of the file."""
-    with opened(path) as stream:
-        start = stream.read(START)
-    place = Place(display_name(path))
-    known = format_of(start)
-    if known.name == "table" and may_be_libsvm(start):
-        known = next(other for other in FORMATS if other.name == "libsvm")
-    if known.chunks is None:
-        raise InvalidInputError(
-            "is neither libsvm text nor Parquet, the formats read in chunks",
-            advice="read a CSV or ARFF file whole (load_labels), and write it again with write_chunks",
-            place=place,
-        )
-    if (options.labels is not None or options.drop) and "labels" not in known.options:
-        raise InvalidInputError(
-            (Argument("labels"), " and ", Argument("drop"), " are for Parquet, whose columns have names"), place=place
-        )
-    return known.chunks
+        return _rechunked(self._source.read(self.chunk_rows), self.chunk_rows)
 
 
 def _rechunked(pieces: Iterator[Chunk], rows: int) -> Iterator[Chunk]:

@@ -1,21 +1,35 @@
-"""The formats of files: what each is called, how it is recognised, and who reads it.
+"""The formats of files: what each is called, how it is recognised (only here), and who reads it.
 
 A new format is a module in `cofactor.datasets.readers` and one line in `FORMATS`.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
-from cofactor.datasets.readers import arff, matlab, parquet, parquet_labels, svmlight, text, text_pieces, xml
-from cofactor.datasets.readers.chunked import ChunkOptions, ChunkSource
-from cofactor.datasets.readers.pieces import Choose, Mark, Piece
-from cofactor.datasets.table import Table, TableOptions
+from cofactor.datasets import registry
+from cofactor.datasets.readers import arff, matlab, parquet, svmlight, text
+from cofactor.datasets.readers.svmlight import ChunkOptions, ChunkSource
+from cofactor.datasets.readers.text import separator_of
+from cofactor.datasets.registry import KnownDataset
+from cofactor.datasets.table import Choose, Offset, Piece, Table, TableOptions
 from cofactor.datasets.types import Holds, LabelDataset
-from cofactor.files import START, PathLike, display_name, end_of, read_bytes, start_of, unpacked
-
-__all__ = ["FORMATS", "Format", "format_of", "read_pieces", "read_table"]
+from cofactor.errors import Argument, InvalidInputError, Place
+from cofactor.files import (
+    GZIP_MAGIC,
+    SHARDS,
+    START,
+    PathLike,
+    display_name,
+    end_of,
+    opened,
+    read_bytes,
+    start_of,
+    unpacked,
+)
 
 
 @dataclass(frozen=True)
@@ -50,7 +64,7 @@ class Format:
     recognises: Callable[[bytes], bool]
     holds: Holds | Callable[[bytes, str | None], Holds | None] | None = None
     table: Callable[[bytes, str, TableOptions], Table] | None = None
-    pieces: Callable[[PathLike, TableOptions, Choose, Mark], Iterator[Piece]] | None = None
+    pieces: Callable[[PathLike, TableOptions, Choose, Offset], Iterator[Piece]] | None = None
     labels: Callable[..., LabelDataset] | None = None
     chunks: Callable[[PathLike, ChunkOptions], ChunkSource] | None = None
     options: tuple[str, ...] = ()
@@ -80,23 +94,23 @@ FORMATS: list[Format] = [
     Format(
         "parquet",
         parquet.looks_like_parquet,
-        holds=parquet_labels.holds,
+        holds=parquet.holds,
         table=parquet.read_parquet,
         pieces=parquet.pieces,
-        chunks=parquet_labels.open_chunks,
+        chunks=parquet.open_chunks,
         options=("labels", "drop", *_WORDS),
     ),
     Format("arff", arff.looks_like_arff, holds="labels", labels=arff.read_arff, options=("labels", "drop", "encoding")),
-    Format("xml", xml.looks_like_mulan, holds="names of labels"),
+    Format("xml", arff.looks_like_mulan, holds="names of labels"),
     Format(
         "libsvm",
         svmlight.looks_like_libsvm,
         holds=svmlight.holds,
         labels=svmlight.read_libsvm,
-        chunks=svmlight.LibsvmSource,
+        chunks=svmlight.open_chunks,
         options=("zero_based", "n_features", "n_labels"),
     ),
-    Format("table", _is_any, table=text.read_text, pieces=text_pieces.pieces, options=_TABLE),
+    Format("table", _is_any, table=text.read_text, pieces=text.pieces, options=_TABLE),
 ]
 
 
@@ -141,7 +155,7 @@ def read_table(path: PathLike, options: TableOptions) -> Table:
     return reader(data, display_name(path), options)
 
 
-def read_pieces(path: PathLike, options: TableOptions, choose: Choose, after: Mark | None = None) -> Iterator[Piece]:
+def read_pieces(path: PathLike, options: TableOptions, choose: Choose, after: Offset | None = None) -> Iterator[Piece]:
     """Read a table in any of the formats of tables piece by piece, in bounded memory.
 
     Parameters
@@ -152,7 +166,7 @@ def read_pieces(path: PathLike, options: TableOptions, choose: Choose, after: Ma
         How to read it.
     choose : callable
         From a table of the first rows to the positions of the columns that are wanted, by role.
-    after : Mark, optional
+    after : Offset, optional
         Where to go on; by default from the beginning.
 
     Yields
@@ -163,4 +177,140 @@ def read_pieces(path: PathLike, options: TableOptions, choose: Choose, after: Ma
     start = unpacked(start_of(path))
     parquet.refuse_lost_beginning(start, end_of(path, len(parquet.MAGIC)), display_name(path))
     reader = next(known.pieces for known in FORMATS if known.pieces is not None and known.recognises(start))
-    yield from reader(path, options, choose, after or Mark())
+    yield from reader(path, options, choose, after or Offset())
+
+
+def open_chunks(path: PathLike, options: ChunkOptions) -> ChunkSource:
+    """Open a file of features and labels that is read in chunks, in bounded memory.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    options : ChunkOptions
+        How to read it.
+
+    Returns
+    -------
+    ChunkSource
+    """
+    with opened(path) as stream:
+        start = stream.read(START)
+    place, known = Place(display_name(path)), format_of(start)
+    if known.name == "table" and svmlight.may_be_libsvm(start):
+        known = next(other for other in FORMATS if other.name == "libsvm")
+    if known.chunks is None:
+        raise InvalidInputError(
+            "is neither libsvm text nor Parquet, the formats read in chunks",
+            advice="read a CSV or ARFF file whole (load_labels), and write it again with write_chunks",
+            place=place,
+        )
+    if (options.labels is not None or options.drop) and "labels" not in known.options:
+        raise InvalidInputError(
+            (Argument("labels"), " and ", Argument("drop"), " are for Parquet, whose columns have names"), place=place
+        )
+    return known.chunks(path, options)
+
+
+#: Suffixes by which a file that is empty, or holds only sizes, is a file of labels.
+_LABEL_SUFFIXES = (".arff", ".svm", ".libsvm")
+
+
+@dataclass(frozen=True)
+class FileInfo:
+    """What `sniff` found.
+
+    Parameters
+    ----------
+    path : str
+        As it was given.
+    kind : {"file", "stdin", "known", "folder", "missing"}
+        What `path` names: a file, standard input, a data set of the registry, a folder, or nothing.
+    format : str
+        Name of the format, one of `cofactor.datasets.formats.FORMATS`: "arff", "libsvm", "mat", "parquet", "table",
+        "xml" or "model"; or "shards", for a folder of `cofactor.ratings.ShardedRatings`. Empty if there is no file, or
+        its beginning cannot be read.
+    holds : {"ratings", "labels", "names of labels", "model"} or None
+        What is in it, if its beginning shows it; None for a table, whose columns may be ratings or labels.
+    compressed : bool
+        Whether it is packed with gzip.
+    has_sizes : bool
+        Whether a libsvm file begins with a line of the numbers of instances, features and labels.
+    separator : str or None
+        What separates the columns of a table of text, as far as its first line shows it.
+    known : KnownDataset or None
+        The entry of a known data set in the registry.
+    """
+
+    path: str
+    kind: Literal["file", "stdin", "known", "folder", "missing"]
+    format: str = ""
+    holds: Holds | None = None
+    compressed: bool = False
+    has_sizes: bool = False
+    separator: str | None = None
+    known: KnownDataset | None = None
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return display_name(self.path)
+
+
+def sniff(path: PathLike) -> FileInfo:
+    r"""Say what a file is, by its beginning; nothing of standard input is used up.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file, ``"-"`` for standard input, or the name of a known data set, in this order.
+
+    Returns
+    -------
+    FileInfo
+        Also for a file that is not there or is damaged: its reader will say what is wrong.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from cofactor.datasets.formats import sniff
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "beach.svm")
+    >>> _ = path.write_text("3 3 2\n0,1 2:0.5\n0:1 1:2\n1 0:1\n")
+    >>> found = sniff(path)
+    >>> found.format, found.holds, found.has_sizes
+    ('libsvm', 'labels', True)
+    >>> sniff("emotions").holds, sniff("ml-1m").holds, sniff("no-such-file").kind
+    ('labels', 'ratings', 'missing')
+    >>> folder.cleanup()
+    """
+    text = os.fspath(path)
+    if text != "-" and os.path.isdir(text):
+        sharded = os.path.isfile(os.path.join(text, SHARDS))
+        return FileInfo(text, "folder", "shards", "ratings") if sharded else FileInfo(text, "folder")
+    if text != "-" and not os.path.exists(text):
+        known = registry.KNOWN.get(text)
+        return FileInfo(text, "missing") if known is None else FileInfo(text, "known", holds=known.task, known=known)
+    try:
+        packed = start_of(text)
+    except OSError:
+        return FileInfo(text, "stdin" if text == "-" else "file")
+    start = unpacked(packed)
+    if not start.strip() and text == "-":
+        return FileInfo(text, "stdin")
+    if b"\n" not in start and (text == "-" or len(packed) >= START):
+        start = start.rpartition(b" ")[0] or start  # the first line goes on: cut it between two words
+    return _of_start(text, start, packed.startswith(GZIP_MAGIC))
+
+
+def _of_start(path: str, start: bytes, compressed: bool) -> FileInfo:
+    known = format_of(start)
+    first = start.partition(b"\n")[0]
+    has_sizes = known.name == "libsvm" and svmlight.sizes_of(first) is not None
+    to_look_into = None if path == "-" or compressed else path
+    holds = known.holds(start, to_look_into) if callable(known.holds) else known.holds
+    nothing = not start.strip() or svmlight.sizes_of(start) is not None
+    if nothing and path.lower().removesuffix(".gz").endswith(_LABEL_SUFFIXES):
+        holds = "labels"  # so that the reader of labels says that there are no instances
+    separator = separator_of(start) if known.name == "table" else None
+    return FileInfo(path, "stdin" if path == "-" else "file", known.name, holds, compressed, has_sizes, separator)

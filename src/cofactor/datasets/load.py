@@ -2,42 +2,377 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
+import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from cofactor.datasets import registry
-from cofactor.datasets.binning import BinBy, Bins
-from cofactor.datasets.formats import FORMATS, Format
+from cofactor.datasets.formats import FORMATS, Format, sniff
+from cofactor.datasets.levels import BinBy, Bins
 from cofactor.datasets.readers.arff import LabelAttributes, read_arff
-from cofactor.datasets.readers.frames import is_frame
-from cofactor.datasets.readers.jester import load_jester
+from cofactor.datasets.readers.features import SideTable
 from cofactor.datasets.readers.label_tables import read_label_table
 from cofactor.datasets.readers.matlab import read_mat
 from cofactor.datasets.readers.matrices import Form, in_form, indicator, stacked
-from cofactor.datasets.readers.movielens import load_movielens
-from cofactor.datasets.registry.known_labels import KnownLabels
-from cofactor.datasets.sniff import sniff
+from cofactor.datasets.readers.ratings import read_ratings
+from cofactor.datasets.readers.text import QUOTES, read_text
+from cofactor.datasets.registry import KnownDataset
+from cofactor.datasets.table import Table, TableOptions, is_frame, numbers_of
 from cofactor.datasets.types import LabelDataset, RatingDataset
 from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
-from cofactor.files import PathLike, display_name, read_bytes
+from cofactor.files import PathLike, display_name, read_bytes, to_utf8
 from cofactor.text import did_you_mean
 
-__all__ = ["Aligned", "load_labels", "load_ratings"]
+__all__ = [
+    "SETS_WITH_FEATURES",
+    "Aligned",
+    "load_jester",
+    "load_labels",
+    "load_movielens",
+    "load_ratings",
+    "load_side_features",
+]
+
+
+_WHOLE_STARS = np.arange(1.0, 6.0)
+_HALF_STARS = np.arange(0.5, 5.5, 0.5)
+_SCALES = {"100k": _WHOLE_STARS, "1m": _WHOLE_STARS, "latest-small": _HALF_STARS}
+_ITEM = re.compile(r"[0-9]{1,18}")
+
+
+def load_movielens(
+    name: str = "100k",
+    data_home: str | os.PathLike[str] | None = None,
+    *,
+    download: bool = True,
+) -> RatingDataset:
+    """Load a MovieLens data set with the titles of its films.
+
+    Parameters
+    ----------
+    name : {"100k", "1m", "latest-small"}, default "100k"
+        100K: 943 users, 1,682 films, 100,000 ratings. 1M: 6,040 users, 3,706 rated films, 1,000,209
+        ratings. latest-small (September 2018): 610 users, 9,724 rated films, 100,836 ratings with half
+        stars, ten levels. The names may begin with ``"ml-"``, as in the registry.
+    data_home : str or path-like, optional
+        Folder to look in, see `cofactor.datasets.locate`; then nothing is downloaded. By default the usual
+        places, then the server of GroupLens.
+    download : bool, default True
+        Whether to download a set which is in none of the usual places.
+
+    Returns
+    -------
+    RatingDataset
+        In the order of the file, with the ids of GroupLens. ``timestamps`` is None if the file has none (some
+        copies of 1M are without them). ``item_names`` is empty if the file of titles is missing.
+
+    Raises
+    ------
+    DatasetNotFoundError
+        If the set is not there and cannot be downloaded; the message says which files to put into which folder.
+    ValueError
+        If `name` is unknown or a file is malformed; the message names the line.
+
+    Notes
+    -----
+    F. M. Harper, J. A. Konstan: The MovieLens datasets: history and context. ACM Transactions
+    on Interactive Intelligent Systems 5(4), 2015. The terms of GroupLens allow research with
+    acknowledgement, and neither commercial use nor, for 100K and 1M, redistribution.
+
+    Examples
+    --------
+    >>> from cofactor.datasets import load_movielens
+    >>> data = load_movielens("100k")
+    >>> data
+    RatingDataset('ml-100k': 100000 ratings, 943 users, 1682 items, scale 1 to 5 in 5 levels)
+    >>> data.item_names[1]
+    'Toy Story (1995)'
+    """
+    short = name.removeprefix("ml-")
+    if short not in _SCALES:
+        raise InvalidInputError(
+            "not a known MovieLens set", argument="name", found=name, advice=f"expected one of {', '.join(_SCALES)}"
+        )
+    full = f"ml-{short}"
+    may_download = data_home is None and download
+    folder = registry.fetch(full) if may_download else registry.locate(full, data_home)
+    ratings = read_ratings(
+        registry.find_file(full, "ratings", folder), user=0, item=1, rating=2, ids="int", scale=_SCALES[short]
+    )
+    titles = registry.find_file(full, "titles", folder, required=False)
+    item_names: dict[int, str] = {}
+    if titles is not None:
+        items, rows = _rows_with_ids(titles, 2, "an item id and a title")
+        item_names = {item: row[1] for item, row in zip(items, rows, strict=True)}
+    return RatingDataset(
+        name=full,
+        X=ratings.X,
+        y=ratings.y,
+        scale=ratings.scale,
+        item_names=item_names,
+        timestamps=ratings.timestamps,
+        description=registry.KNOWN[full].description,
+    )
+
+
+def _rows_of(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield number and cells of each line of a file of users or films: ``|``, ``::`` or commas between."""
+    data = read_bytes(path)
+    if not path.name.removesuffix(".gz").endswith(".csv"):
+        sep = "|" if path.name.startswith("u.") else "::"
+        lines = _decode_old(data, path).split("\n")
+        yield from ((k, line.split(sep)) for k, line in enumerate(lines, start=1) if line)
+        return
+    rows = csv.reader(io.StringIO(to_utf8(data, str(path)).decode()), strict=True)
+    try:
+        next(rows, None)
+        yield from ((rows.line_num, row) for row in rows)
+    except csv.Error as error:
+        raise InvalidInputError(str(error), advice=QUOTES, place=Place(str(path), rows.line_num)) from None
+
+
+def _decode_old(data: bytes, path: Path) -> str:
+    # GroupLens wrote Latin-1; some copies were saved again as UTF-8. Latin-1 with accents is hardly ever valid UTF-8.
+    try:
+        return to_utf8(data, str(path)).decode()
+    except ValueError:
+        return to_utf8(data, str(path), "latin-1").decode()
+
+
+def _rows_with_ids(path: Path, n_columns: int, what: str = "") -> tuple[list[int], list[list[str]]]:
+    """Return ids and rows, each of which must have so many cells."""
+    ids, cells = [], []
+    for line, row in _rows_of(path):
+        if len(row) < n_columns or not _ID.fullmatch(row[0]):
+            found = [cell[:40] for cell in row[:2]]
+            expected = what or f"an id and {n_columns - 1} more columns"
+            raise InvalidInputError(f"expected {expected}, found {found}", place=Place(str(path), line))
+        ids.append(int(row[0]))
+        cells.append([cell.strip() for cell in row])
+    return ids, cells
+
+
+#: The files of users, and their columns after the id.
+_USERS = {
+    "ml-100k": ("u.user", ("age", "gender", "occupation")),
+    "ml-1m": ("users.dat", ("gender", "age", "occupation")),
+}
+
+#: Their names in the registry.
+SETS_WITH_FEATURES = ("ml-100k", "ml-1m", "ml-latest-small")
+_ID = re.compile(r"\s*[0-9]{1,18}\s*")
+_YEAR = re.compile(r"\(([12][0-9]{3})(?:[-–][12][0-9]{3})?\)\s*$")  # at the end of a title
+
+#: Genres of the columns of u.item, whose names stand in u.genre.
+_GENRES = (
+    *("unknown", "Action", "Adventure", "Animation", "Children's", "Comedy", "Crime", "Documentary", "Drama"),
+    *("Fantasy", "Film-Noir", "Horror", "Musical", "Mystery", "Romance", "Sci-Fi", "Thriller", "War", "Western"),
+)
+
+
+def load_side_features(
+    name: str, data_home: str | os.PathLike[str] | None = None, *, download: bool = True
+) -> tuple[SideTable | None, SideTable]:
+    """Load what a MovieLens data set knows of its users and films, for models that take features.
+
+    Parameters
+    ----------
+    name : {"ml-100k", "ml-1m", "ml-latest-small"}
+        Name in the registry.
+    data_home, download
+        As in `load_movielens`.
+
+    Returns
+    -------
+    users : tuple (ids, columns), or None
+        Age, gender and occupation of each user: in 100K the age as a number, in 1M one of seven groups, whose lower end
+        stands for it, and the number of the occupation as a text. latest-small knows nothing of its users.
+    items : tuple (ids, columns)
+        The year of each film, from its date or its title, the mean of all where there is none; and for each genre 1 or
+        0. "unknown" and "(no genres listed)" are none.
+
+    Raises
+    ------
+    DatasetNotFoundError
+        If the set, or its file of users or films, is not there and cannot be downloaded.
+    ValueError
+        If `name` is unknown, or a file is malformed; the message names the line.
+
+    Examples
+    --------
+    >>> from cofactor.datasets import load_side_features
+    >>> (users, columns), (films, about) = load_side_features("ml-100k")
+    >>> users[:2].tolist(), {key: column[:2].tolist() for key, column in columns.items()}
+    ([1, 2], {'age': [24.0, 53.0], 'gender': ['M', 'F'], 'occupation': ['technician', 'other']})
+    >>> [key for key, column in about.items() if key == "year" or column[0]]
+    ['year', 'Animation', "Children's", 'Comedy']
+    """
+    if name not in SETS_WITH_FEATURES:
+        advice = did_you_mean(name, SETS_WITH_FEATURES)
+        raise InvalidInputError(
+            "no data set with features of users and items", argument="name", found=name, advice=advice
+        )
+    folder = registry.fetch(name) if data_home is None and download else registry.locate(name, data_home)
+    users = None
+    if name in _USERS:
+        file, columns = _USERS[name]
+        users = _user_features(_existing(folder, file, name), columns)
+    return users, _film_features(registry.find_file(name, "titles", folder))
+
+
+def _existing(folder: Path, file: str, name: str) -> Path:
+    """Return where the file is, perhaps compressed."""
+    found = next((path for path in (folder / file, folder / f"{file}.gz") if path.is_file()), None)
+    if found is None:
+        raise registry.DatasetNotFoundError(f"data set {name!r}: no {file} in {folder}; put it there")
+    return found
+
+
+def _user_features(path: Path, names: Sequence[str]) -> SideTable:
+    ids, cells = _rows_with_ids(path, 1 + len(names))
+    columns = {name: np.array([row[k] for row in cells], dtype=object) for k, name in enumerate(names, start=1)}
+    columns["age"] = columns["age"].astype(np.float64)
+    return np.array(ids), columns
+
+
+def _film_features(path: Path) -> SideTable:
+    """Read films: of 100K the date stands in the third column, and genres are columns; of others both are texts."""
+    by_columns = path.name.startswith("u.item")
+    ids, cells = _rows_with_ids(path, 5 + len(_GENRES) if by_columns else 3)
+    if by_columns:
+        years = [row[2][-4:] for row in cells]
+        genres = [{name for name, flag in zip(_GENRES, row[5:], strict=False) if flag == "1"} for row in cells]
+    else:
+        found = [_YEAR.search(row[1]) for row in cells]
+        years = [match[1] if match else "" for match in found]
+        genres = [set(row[2].split("|")) for row in cells]
+    known = np.array([float(year) if year.isdigit() else np.nan for year in years])
+    columns: dict[str, NDArray[Any]] = {"year": np.where(np.isnan(known), np.nanmean(known), known)}
+    for genre in sorted(set().union(*genres) - {"unknown", "(no genres listed)"}):
+        columns[genre] = np.array([float(genre in own) for own in genres])
+    return np.array(ids), columns
+
+
+_NOT_RATED = 99.0
+_LIMITS = (-10.0, 10.0)
+_N_JOKES = 100
+
+
+def load_jester(
+    data_home: str | os.PathLike[str] | None = None,
+    bins: Bins | None = None,
+    bin_by: BinBy = "auto",
+) -> RatingDataset:
+    """Load part 1 of Jester: 24,983 users, 100 jokes, 1,810,455 continuous ratings from -10 to 10.
+
+    Parameters
+    ----------
+    data_home : str or path-like, optional
+        Folder to look in, see `cofactor.datasets.locate`; by default the usual places.
+    bins : int or array-like, optional
+        Number of bins, or their edges; the ratings then become the levels 1..R as in `bin_ratings`. By default they
+        stay continuous and ``scale`` is None, which methods for levels refuse.
+    bin_by : {"auto", "width", "quantile"}, default="auto"
+        How to cut, as in `bin_edges`; bins of equal width, the default, go from -10 to 10.
+
+    Returns
+    -------
+    RatingDataset
+        Users 1..24983 (row of the file) and items 1..100 (number of the joke), user by user.
+
+    Raises
+    ------
+    DatasetNotFoundError
+        If the file is in none of the places; the message names them.
+    ValueError
+        If the file is malformed; the message names the line. If `bins` is invalid.
+
+    Notes
+    -----
+    K. Goldberg, T. Roeder, D. Gupta, C. Perkins: Eigentaste: a constant time collaborative
+    filtering algorithm. Information Retrieval 4(2), 2001. The file has one line per user: the number of
+    ratings, then one cell per joke in which 99 stands for "not rated".
+
+    Examples
+    --------
+    >>> from cofactor.datasets import load_jester
+    >>> load_jester(bins=5)
+    RatingDataset('jester-1': 1810455 ratings, 24983 users, 100 items, scale 1 to 5 in 5 levels)
+    """
+    folder = registry.locate("jester-1", data_home)
+    table = _jester_table(registry.find_file("jester-1", "ratings", folder))
+    counts, *columns = (numbers_of(table, k) for k in range(table.n_columns))
+    ratings = np.column_stack(columns)
+    rated = ratings != _NOT_RATED
+    _check_jester(table, counts, ratings, rated)
+    users, items = np.nonzero(rated)
+    y = ratings[rated]
+    data = RatingDataset(
+        name="jester-1",
+        X=np.column_stack((users, items)).astype(np.int64) + 1,
+        y=y,
+        scale=None,
+        description=registry.KNOWN["jester-1"].description,
+    )
+    if bins is None:
+        return data
+    by_width = isinstance(bins, int | np.integer) and bin_by in ("auto", "width")
+    return data.binned(bins, bin_by, limits=_LIMITS if by_width else None)
+
+
+def _jester_table(path: Path) -> Table:
+    """Read the file: a column with the numbers of ratings, and a column for each joke."""
+    options = TableOptions(lambda first, second: False, "the ratings of a user", ",")
+    table = read_text(read_bytes(path), str(path), options)
+    if table.n_columns != _N_JOKES + 1:
+        raise InvalidInputError(
+            f"expected {_N_JOKES + 1} columns separated by commas, found {table.n_columns}", place=Place(str(path), 1)
+        )
+    table.load(range(table.n_columns))
+    return table
+
+
+def _check_jester(
+    table: Table, counts: NDArray[np.float64], ratings: NDArray[np.float64], rated: NDArray[np.bool_]
+) -> None:
+    low, high = _LIMITS
+    bad = np.argwhere(rated & ~((ratings >= low) & (ratings <= high)))
+    if len(bad):
+        row, joke = bad[0].tolist()
+        raise InvalidInputError(
+            f"the rating of joke {joke + 1} is {ratings[row, joke]:g}, "
+            f"expected {low:g} to {high:g}, or {_NOT_RATED:g} for not rated",
+            place=table.place(row),
+        )
+    wrong = np.flatnonzero(counts != rated.sum(axis=1))
+    if len(wrong):
+        row = int(wrong[0])
+        raise InvalidInputError(
+            f"column 1 counts {counts[row]:g} ratings, but {rated[row].sum()} are there", place=table.place(row)
+        )
+
 
 Aligned = Literal["published", "realigned"] | None
 
 _OFFSETS = "label_offsets.json"
-_OF_COLUMNS = ("id", "max_values", "recipe")  # besides labels and drop: what only readers of named columns take
-_OF_TABLES = ("text", "max_words", "ngrams", "label_sep")  # what only the reader of tables takes
+#: Options that only some readers take, and what these read.
+_COLUMNS = ("labels", "drop", "id", "max_values", "recipe", "missing", "weights")
+_ONLY_IN = {
+    _COLUMNS: "ARFF files and tables, whose columns have names",
+    ("text", "max_words", "ngrams", "label_sep"): "tables: CSV, TSV, Parquet and frames",
+}
 
 
 def load_ratings(
@@ -178,26 +513,23 @@ def load_labels(
         raise InvalidInputError(
             "not known", argument="aligned", found=aligned, advice="expected 'published' or 'realigned'"
         )
-    columns: dict[str, Any] = {"id": id, "text": text or None, "label_sep": label_sep}
-    if missing != "error":
-        columns["missing"] = missing
-    if weights is not None:
-        columns["weights"] = weights
+    given: dict[str, Any] = {"labels": labels, "drop": tuple(drop) or None, "id": id, "text": text or None}
+    given |= {"label_sep": label_sep, "missing": None if missing == "error" else missing, "weights": weights, **options}
+    given = {name: value for name, value in given.items() if value is not None}
     if is_frame(name_or_path):
         if format is not None or aligned is not None or data_home is not None:
             what = (Argument("format"), ", ", Argument("aligned"), " and ", Argument("data_home"))
             raise InvalidInputError((*what, " are for files and known data sets, not for frames"))
-        columns = {**columns, "text": text, "drop": drop, "sparse": sparse}
-        return read_label_table(name_or_path, cast(Any, labels), **columns, **options)
+        return read_label_table(name_or_path, sparse=sparse, **given)
     entry = registry.KNOWN.get(os.fspath(name_or_path))
     if entry is None and not os.path.exists(name_or_path) and os.fspath(name_or_path) != "-":
         raise _unknown(name_or_path)
-    if entry is not None and not isinstance(entry, KnownLabels):
+    if entry is not None and entry.task != "labels":
         raise InvalidInputError(
             f"data set {entry.name!r} holds ratings, not labels", advice=f"load it with load_ratings({entry.name!r})"
         )
     if entry is not None:
-        if labels is not None or drop or format is not None or options or any(columns.values()):
+        if given or format is not None:
             raise InvalidInputError(
                 (
                     *(f"{entry.name!r} is a known data set; ", Argument("labels"), ", ", Argument("drop"), ", "),
@@ -210,7 +542,7 @@ def load_labels(
             (Argument("data_home"), f" is for known data sets; {display_name(name_or_path)} is a file"),
             argument="data_home",
         )
-    return _file(name_or_path, labels, aligned, sparse, drop, format, {**options, **columns})
+    return _file(name_or_path, aligned, sparse, _format(name_or_path, format), given)
 
 
 def _unknown(name: PathLike) -> Exception:
@@ -226,7 +558,7 @@ def _unknown(name: PathLike) -> Exception:
 # -------------------------------------------------------------------------------------------- known sets
 
 
-def _known(entry: KnownLabels, aligned: Aligned, sparse: Form, data_home: PathLike | None) -> LabelDataset:
+def _known(entry: KnownDataset, aligned: Aligned, sparse: Form, data_home: PathLike | None) -> LabelDataset:
     folder = registry.locate(entry.name, data_home)
     roles = {known.role for known in entry.files}
     main = registry.find_file(entry.name, "data", folder)
@@ -339,41 +671,26 @@ def _warn_of_shift(*parts: str | Argument) -> None:
 # -------------------------------------------------------------------------------------------------- files
 
 
-def _file(
-    path: PathLike,
-    labels: LabelAttributes,
-    aligned: Aligned,
-    sparse: Form,
-    drop: Sequence[str],
-    format: str | None,
-    options: dict[str, Any],
-) -> LabelDataset:
-    known = _format(path, format)
-    file = Place(display_name(path))
-    columns = {"labels": labels, "drop": drop, **{name: options.pop(name, None) for name in _OF_COLUMNS}}
-    columns |= {name: options.pop(name) for name in ("missing", "weights") if name in options}
-    if "labels" not in known.options:
-        given = [name for name, value in columns.items() if (value if name == "drop" else value is not None)]
-        if given:
-            what = (Argument(given[0]), " is for ARFF files and tables, whose columns have names")
-            raise InvalidInputError(what, place=file)
-        columns = {}
+def _file(path: PathLike, aligned: Aligned, sparse: Form, known: Format, given: Mapping[str, Any]) -> LabelDataset:
+    file, reader = Place(display_name(path)), known.labels or read_label_table
+    for names, where in _ONLY_IN.items():
+        odd = next((name for name in names if name in given and name not in signature(reader).parameters), None)
+        if odd is not None:
+            raise InvalidInputError((Argument(odd), f" is for {where}"), place=file)
     name = Path(path).name.removesuffix(".gz").removesuffix(".arff")
     offsets = Path(path).with_name(_OFFSETS)
-    shifted = known.name == "arff" and not any(columns.values()) and labels is None and offsets.is_file()
-    if shifted and name in json.loads(read_bytes(offsets)):
+    if (
+        known.name == "arff"
+        and given.keys().isdisjoint(_COLUMNS)
+        and offsets.is_file()
+        and name in json.loads(read_bytes(offsets))
+    ):
         return _shifted(name, Path(path), offsets, aligned, sparse)
     if aligned is not None:
         raise InvalidInputError(
             (Argument("aligned"), f" is for the sets of rcv1; nothing is known of shifted labels in {file}")
         )
-    of_table = {name: options.pop(name) for name in _OF_TABLES if options.get(name) is not None}
-    if of_table and known.table is None:
-        what = (Argument(next(iter(of_table))), " is for tables: CSV, TSV, Parquet and frames")
-        raise InvalidInputError(what, place=file)
-    options = {name: value for name, value in options.items() if name not in _OF_TABLES} | of_table
-    reader = known.labels or read_label_table
-    return reader(path, sparse=sparse, **columns, **options)
+    return reader(path, sparse=sparse, **given)
 
 
 def _format(path: PathLike, asked: str | None) -> Format:

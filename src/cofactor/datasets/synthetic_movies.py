@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.checks import check_number, make_generator
-from cofactor.datasets.movie_words import GENRE_SHARES, GENRES, director_names, titles
-from cofactor.datasets.readers.side_features import SideTable
-from cofactor.datasets.synthetic_interactions import shared_out
+from cofactor.datasets.readers.features import SideTable
+from cofactor.datasets.synthetic import shared_out
 from cofactor.datasets.types import RatingDataset
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.typing import RandomState
@@ -134,23 +138,25 @@ def make_movies(
 
 def _films(rng: np.random.Generator, m: int) -> tuple[dict[str, NDArray], NDArray[np.float64]]:
     """Return what is known of films, by column, and their styles: one on average is the variance of taste in them."""
-    order = np.argsort(-np.log(GENRE_SHARES) - rng.gumbel(size=(m, len(GENRES))), axis=1)
+    genres = _words()["genres"]
+    shares = np.array([genre["share"] for genre in genres.values()], dtype=np.float64)
+    order = np.argsort(-np.log(shares / shares.sum()) - rng.gumbel(size=(m, len(genres))), axis=1)
     main, n_genres = order[:, 0], 1 + rng.choice(3, size=m, p=(0.4, 0.4, 0.2))
-    weights = np.zeros((m, len(GENRES)))
+    weights = np.zeros((m, len(genres)))
     for k, weight in enumerate((1.0, 0.6, 0.6)):
         weights[np.arange(m), order[:, k]] = weight * (n_genres > k)
     # Directors keep to a genre, and a few of each genre make many of its films.
-    per_genre = -(-np.bincount(main, minlength=len(GENRES)) // 4)
+    per_genre = -(-np.bincount(main, minlength=len(genres)) // 4)
     directors = (np.cumsum(per_genre) - per_genre)[main] + (per_genre[main] * rng.random(m) ** 1.7).astype(np.int64)
     importance = np.arange(1, _N_TASTES + 1) ** -0.4
-    own = [rng.standard_normal((n, _N_TASTES)) * importance for n in (len(GENRES), per_genre.sum(), m)]
+    own = [rng.standard_normal((n, _N_TASTES)) * importance for n in (len(genres), per_genre.sum(), m)]
     styles = weights / np.linalg.norm(weights, axis=1)[:, None] @ own[0] + 0.6 * own[1][directors] + 0.6 * own[2]
     styles /= np.sqrt(np.mean(np.sum(styles**2, axis=1)))
     columns = {
-        "title": titles(rng, main),
+        "title": _titles(rng, main),
         "year": 2023.0 - np.floor(rng.exponential(12, size=m)).clip(max=90),
-        "director": director_names(rng, per_genre.sum())[directors],
-        **{genre: (weights[:, k] > 0).astype(np.float64) for k, genre in enumerate(GENRES)},
+        "director": _director_names(rng, per_genre.sum())[directors],
+        **{genre: (weights[:, k] > 0).astype(np.float64) for k, genre in enumerate(genres)},
     }
     return columns, styles
 
@@ -213,3 +219,59 @@ def _sessions(
     times = np.empty(len(users), dtype=np.int64)
     times[order] = begin[users, session][order] + elapsed
     return times, moods[users, session]
+
+
+@cache
+def _words() -> dict[str, Any]:
+    with (files("cofactor.datasets") / "movies.toml").open("rb") as stream:
+        return tomllib.load(stream)
+
+
+def _candidates(genre: str) -> dict[str, tuple[float, list[str]]]:
+    """Return the titles that a genre can have, by pattern, with how often it is used."""
+    general, own = _words()["general"], _words()["genres"][genre]
+    adjectives, nouns = own["adjectives"].split() + general["adjectives"].split(), own["nouns"].split()
+    names, places = general["first_names"].split(), general["places"].split()
+    return {
+        "adjective": (0.35, [f"The {adjective} {noun}" for adjective in adjectives for noun in nouns]),
+        "bare": (0.16, [f"{adjective} {noun}" for adjective in adjectives for noun in nouns]),
+        "place": (0.16, [f"{_article(noun)} {noun} in {place}" for noun in nouns for place in places]),
+        "owner": (0.13, [f"{name}'s {noun}" for name in names for noun in nouns]),
+        "gift": (0.1, [f"{_article(noun)} {noun} for {name}" for noun in nouns for name in names]),
+        "pair": (0.1, [f"The {one} and the {other}" for one in nouns for other in nouns if one != other]),
+    }
+
+
+def _article(noun: str) -> str:
+    return "An" if noun[0] in "AEIO" or noun == "Umbrella" else "A"
+
+
+def _titles(rng: np.random.Generator, genres: NDArray[np.int64]) -> NDArray[np.object_]:
+    """Invent a title for each film, by its genre; when all of a pattern are used they go on with numbers."""
+    found = np.empty(len(genres), dtype=object)
+    for number, genre in enumerate(_words()["genres"]):
+        films = np.flatnonzero(genres == number)
+        patterns = list(_candidates(genre).values())
+        counts = rng.multinomial(len(films), [share for share, _ in patterns])
+        made: list[str] = []
+        for count, (_, texts) in zip(counts.tolist(), patterns, strict=True):
+            order = rng.permutation(len(texts)).tolist()
+            made += [
+                texts[order[k % len(texts)]] + (f" {k // len(texts) + 1}" if k >= len(texts) else "")
+                for k in range(count)
+            ]
+        found[films] = rng.permutation(np.array(made, dtype=object))
+    return found
+
+
+def _director_names(rng: np.random.Generator, n: int) -> NDArray[np.object_]:
+    """Invent so many different names."""
+    first, last = (_words()["general"][f"{which}_names"].split() for which in ("first", "last"))
+    pairs = len(first) * len(last)
+    places = rng.permutation(pairs)[np.arange(n) % pairs]
+    initials = ["", *(f" {letter}." for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ")]
+    names = [
+        f"{first[place // len(last)]}{initials[k // pairs % len(initials)]} {last[place % len(last)]}"
+        for k, place in enumerate(places.tolist())
+    ]
+    return np.array(names, dtype=object)

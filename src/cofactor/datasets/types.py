@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from cofactor.coding import Coding
-from cofactor.datasets.binning import BinBy, Bins, bin_edges, bin_ratings, warn_of_empty
+from cofactor.datasets.levels import BinBy, Bins, bin_edges, bin_ratings, warn_of_empty
 from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
 from cofactor.recipe import Recipe
 from cofactor.text import counted, few

@@ -9,29 +9,29 @@ from cofactor.lazy import exports
 if TYPE_CHECKING:
     from sklearn.model_selection import KFold
 
-    from cofactor.evaluation.checks import METRICS
-    from cofactor.evaluation.comparison import Comparison, compare
+    from cofactor.evaluation.comparison import METRICS, Comparison, compare
     from cofactor.evaluation.labels import decodings, evaluate_labels, fold_means
     from cofactor.evaluation.protocols import FoldInScorer, evaluate
-    from cofactor.evaluation.recommendations import evaluate_recommendations
-    from cofactor.evaluation.recommended import RecommendationScores
-    from cofactor.evaluation.run.cells import Cell, Result, cell, tidy
-    from cofactor.evaluation.run.running import Interrupted, RunProgress, run_cells
-    from cofactor.evaluation.run.store import DamagedStoreError, ResultStore, StoreError
+    from cofactor.evaluation.recommendations import RecommendationScores, evaluate_recommendations
+    from cofactor.evaluation.running import Cell, Interrupted, RunProgress, cell, run_cells
     from cofactor.evaluation.scalings import SCALINGS, best_scaling
-    from cofactor.evaluation.stats.applicability import what_applies
-    from cofactor.evaluation.stats.bayesian import Posterior, correlated_t, signed_rank
-    from cofactor.evaluation.stats.conclusions import Conclusions, conclude
-    from cofactor.evaluation.stats.rank_tests import (
+    from cofactor.evaluation.significance import (
+        Conclusions,
         Friedman,
         Nemenyi,
+        Posterior,
+        Scores,
         Wilcoxon,
+        conclude,
+        correlated_t,
         friedman,
         holm,
         nemenyi,
+        signed_rank,
+        what_applies,
         wilcoxon_holm,
     )
-    from cofactor.evaluation.stats.scores import Scores
+    from cofactor.evaluation.store import Result, ResultStore, StoreError, tidy
     from cofactor.evaluation.tables import MeanTable, mean_table, split_scores
     from cofactor.model.label_splits import GroupedLabelKFold, StratifiedLabelHoldout, StratifiedLabelKFold
     from cofactor.model.named_splits import LABEL_PROTOCOLS, PROTOCOLS, splitter_of
@@ -60,7 +60,6 @@ __all__ = [
     "Choice",
     "Comparison",
     "Conclusions",
-    "DamagedStoreError",
     "FoldInScorer",
     "Friedman",
     "GivenSplits",

@@ -2,45 +2,459 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import platform
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import sklearn
+from sklearn.utils import check_consistent_length
 
-from cofactor.datasets import LabelDataset, RatingDataset
+from cofactor.datasets import LabelDataset, RatingDataset, load_labels, load_ratings
+from cofactor.datasets.registry import KNOWN
 from cofactor.datasets.write import write_table
-from cofactor.errors import InvalidInputError
-from cofactor.evaluation.checks import Request, checked, splitter_for
+from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
+from cofactor.evaluation.keys import (
+    IndescribableError,
+    UnsourcedError,
+    checksum,
+    code_digest,
+    described,
+    function_name,
+)
 from cofactor.evaluation.labels import label_measures
 from cofactor.evaluation.protocols import rating_measures
-from cofactor.evaluation.recommendations import recommendation_measures
-from cofactor.evaluation.recommended import POPULARITY, RecommendationScores, of_results
-from cofactor.evaluation.run.cells import Cell, Result, tidy
-from cofactor.evaluation.run.code import UnsourcedError, code_digest
-from cofactor.evaluation.run.keys import Described, IndescribableError, described, function_name
-from cofactor.evaluation.run.references import Reference
-from cofactor.evaluation.run.running import OnProgress, run_cells
-from cofactor.evaluation.run.sources import Source
-from cofactor.evaluation.run.store import ResultStore
-from cofactor.evaluation.stats.conclusions import Conclusions, conclude
+from cofactor.evaluation.recommendations import (
+    POPULARITY,
+    RecommendationScores,
+    checked_lengths,
+    of_results,
+    recommendation_measures,
+)
+from cofactor.evaluation.running import Cell, OnProgress, run_cells
+from cofactor.evaluation.significance import Conclusions, conclude
+from cofactor.evaluation.store import Result, ResultStore, tidy
 from cofactor.evaluation.tables import MeanTable, mean_table, split_scores
 from cofactor.files import PathLike
-from cofactor.model.named_splits import FOLDS, SINGLE, Task, folds_in, kind_of, parts_of
-from cofactor.model.selection.grid import Grid, seeded
+from cofactor.metrics import LABEL_METRICS, PROBABILITY_METRICS, RATING_METRICS
+from cofactor.metrics.topn import LIST_METRICS
+from cofactor.model.named_splits import FOLDS, SINGLE, Task, as_protocol, folds_in, kind_of, parts_of, splitter_of
+from cofactor.model.selection.grid import Grid, check_grid, seeded
 from cofactor.model.selection.search import Search
 from cofactor.model.splits import Parts
+from cofactor.model.times import seconds_of, timed_pairs
 from cofactor.ratings.described import takes_features
+from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.ranking.popularity import Popularity
-from cofactor.text import counted
+from cofactor.text import counted, did_you_mean
 from cofactor.version import __version__
 
-__all__ = ["Comparison", "compare"]
+
+@dataclass(frozen=True)
+class Source:
+    """A data set of a comparison."""
+
+    name: str
+    X: Any
+    y: Any
+    task: Task
+    scale: Any = None  #: of ratings
+    train_rows: Any = None  #: of the official split of labels
+    groups: Any = None  #: ids of instances, which say which are of one group
+    times: Any = None  #: of ratings, in seconds since 1970
+    features: Mapping[str, FeatureTable] = field(default_factory=dict)  #: of users and items, for models that take them
+    interactions: bool = False  #: whether y are counts of interactions, and there are no ratings
+
+    @cached_property
+    def checksum(self) -> str:
+        """Of everything that results depend on, but for the rows of an official split: not all splits are that one."""
+        known = tuple(one for one in (self.scale, self.times) if one is not None)
+        known += tuple([name, str(table.checksum)] for name, table in sorted(self.features.items()))
+        # Features may be chosen by the names of their columns.
+        return checksum(self.X, self.y, *known, *(_columns(self.X) if self.task == "labels" else ()))
+
+
+def _columns(X: Any) -> list[list[str]]:
+    """Return names and types of the columns of a frame, nothing for other tables."""
+    return [[repr(name) for name in X.columns], [str(kind) for kind in X.dtypes]] if hasattr(X, "columns") else []
+
+
+def sources_of(data: Any) -> list[Source]:
+    """Return the data sets of a comparison; refuse what is not one."""
+    given = [data] if isinstance(data, str | RatingDataset | LabelDataset) else data
+    if not isinstance(given, Iterable):
+        raise InvalidTypeError(
+            f"data: expected a mapping of names to (X, y), or data sets, found a {type(given).__name__}",
+            argument="data",
+        )
+    named: Iterable[Any] = given.items() if isinstance(given, Mapping) else [(_name_of(one), one) for one in given]
+    sets = [_source(str(name), one) for name, one in named]
+    if not sets:
+        raise InvalidInputError("data is empty: give at least one data set", argument="data")
+    if len({one.name for one in sets}) < len(sets):
+        raise InvalidInputError(f"data sets must have different names, found {', '.join(one.name for one in sets)}")
+    return sets
+
+
+def _name_of(one: Any) -> str:
+    if isinstance(one, str):
+        return one
+    if not isinstance(one, RatingDataset | LabelDataset):
+        raise InvalidTypeError(
+            f"data: expected a mapping of names to (X, y), or data sets, found a {type(one).__name__} inside"
+        )
+    return one.name
+
+
+def _source(name: str, given: Any) -> Source:
+    given = _loaded(given) if isinstance(given, str) else given
+    if isinstance(given, RatingDataset):
+        times = None if given.timestamps is None else seconds_of(given.timestamps)
+        features = {argument: FeatureTable.read(table, argument) for argument, table in given.features.items()}
+        interactions = given.holds_interactions
+        source = Source(
+            name, given.X, given.y, "ratings", given.scale, times=times, features=features, interactions=interactions
+        )
+    elif isinstance(given, LabelDataset):
+        source = Source(name, given.X, given.targets, "labels", train_rows=given.train_rows, groups=given.ids)
+    else:
+        source = _source_of_pair(name, given)
+    if not np.shape(source.X)[0]:
+        raise InvalidInputError(f"data set {name!r} is empty")
+    return source
+
+
+def _loaded(name: str) -> RatingDataset | LabelDataset:
+    if name not in KNOWN:
+        raise InvalidInputError(
+            (Argument("data"), f": {name!r} is no known data set"),
+            argument="data",
+            advice=f"{did_you_mean(name, KNOWN)} Files are read by read_ratings and load_labels",
+        )
+    return load_ratings(name) if KNOWN[name].task == "ratings" else load_labels(name)
+
+
+def _source_of_pair(name: str, given: Any) -> Source:
+    try:
+        X, y = given
+    except (TypeError, ValueError):
+        raise InvalidTypeError(
+            f"data set {name!r}: expected (X, y) or a data set, found {type(given).__name__}"
+        ) from None
+    try:
+        check_consistent_length(X, y)
+        shape, target = np.shape(X), np.shape(y)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"data set {name!r}: {error}") from None
+    if len(target) == 2 and len(shape) == 2:
+        return Source(name, X, y, "labels")
+    if len(target) == 1 and len(shape) == 2 and shape[1] in (2, 3):
+        X, times = timed_pairs(X)
+        return Source(name, X, np.asarray(y), "ratings", times=times)
+    if not target[0]:
+        raise InvalidInputError(f"data set {name!r} is empty")
+    raise InvalidInputError(
+        f"data set {name!r}: X has shape {shape} and y {target}; expected pairs of ids, perhaps with times in a third "
+        "column, with a vector of ratings, or features with an indicator matrix of labels"
+    )
+
+
+def task_of(sources: Sequence[Source]) -> Task:
+    """Return the task of data sets, which must all have the same."""
+    by_task = {source.task: source.name for source in reversed(sources)}
+    if len(by_task) > 1:
+        raise InvalidInputError(
+            f"{by_task['ratings']!r} holds ratings and {by_task['labels']!r} labels: compare each kind by itself"
+        )
+    return sources[0].task
+
+
+_COSTS = ("fit_seconds", "predict_seconds")
+METRICS: dict[str, tuple[str, ...]] = {
+    "ratings": (*RATING_METRICS, *PROBABILITY_METRICS, *_COSTS),
+    "labels": (*LABEL_METRICS, *_COSTS),
+}
+"""Names of what is measured, by task."""
+
+#: Metrics that are shown where none are asked for.
+_SHOWN = {"ratings": ("mae", "rmse", "zero_one"), "labels": ("micro_f1", "macro_f1", "hamming")}
+_SHOWN_OF_LISTS = ("ndcg", "recall", "coverage")
+#: Metrics by which parameters of a grid may be chosen, and the one by which they are chosen where none is asked for.
+_GRID_METRICS: Mapping[Task, Iterable[str]] = {"ratings": RATING_METRICS, "labels": LABEL_METRICS}
+_GRID_METRIC = {"ratings": "mae", "labels": "micro_f1"}
+#: How data are split where nothing is asked for.
+_PROTOCOL = {"ratings": "holdout", "labels": "kfold"}
+_LAST_SEED = 2**32 - 1  #: of NumPy's generators
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A comparison that can be done: what `compare` was given, with its defaults filled in."""
+
+    estimators: Mapping[str, Any]
+    sets: Sequence[Source]
+    task: Task
+    protocol: Any
+    n_splits: int
+    seeds: tuple[int, ...]
+    metrics: tuple[str, ...]
+    grids: Mapping[str, Grid]
+    grid_metric: str
+    at: tuple[int, ...] = ()  #: lengths of lists of recommendations to measure; empty for predicted ratings
+    likes: float | None = None
+
+
+def checked(
+    estimators: Any,
+    data: Any,
+    *,
+    splits: Any = None,
+    n_splits: int = 3,
+    seeds: Any = (0,),
+    metrics: Sequence[str] | None = None,
+    grids: Mapping[str, Grid] | None = None,
+    grid_metric: str | None = None,
+    at: Any = None,
+    likes: float | None = None,
+) -> Request:
+    """Return what is asked of a comparison, or refuse it; the parameters are those of `compare`."""
+    _check_estimators(estimators, "predict" if at is None else "recommend")
+    sets = sources_of(data)
+    task = task_of(sets)
+    lengths = _lists(sets, task, grids, at, likes)
+    shown = shown_list_metrics(lengths, metrics) if lengths else shown_metrics(task, metrics)
+    if not lengths:
+        _check_measurable(task, shown, estimators)
+    if grid_metric is not None and grid_metric not in _GRID_METRICS[task]:
+        raise InvalidInputError(
+            f"grid_metric: {_unknown('metric', grid_metric, _GRID_METRICS[task])}", argument="grid_metric"
+        )
+    for name, grid in (grids or {}).items():
+        if name not in estimators:
+            raise InvalidInputError(f"grids: {_unknown('method', name, estimators)}", argument="grids")
+        try:
+            check_grid(estimators[name], grid)
+        except ValueError as error:
+            raise InvalidInputError(f"grids: {error}", argument="grids") from None
+    kept = checked_seeds(seeds)
+    protocol = as_protocol(("per-user" if lengths else _PROTOCOL[task]) if splits is None else splits, task, "splits")
+    for one in sets:
+        splitter_for(one, protocol, n_splits, kept[0])
+    if folds_in(protocol):
+        _check_fold_in(estimators)
+    return Request(
+        estimators=estimators,
+        sets=sets,
+        task=task,
+        protocol=protocol,
+        n_splits=n_splits,
+        seeds=kept,
+        metrics=shown,
+        grids=grids or {},
+        grid_metric=grid_metric or _GRID_METRIC[task],
+        at=lengths,
+        likes=likes,
+    )
+
+
+# ---------------------------------------------------------------- methods
+
+
+def _check_estimators(estimators: Any, needed: str = "predict") -> None:
+    if not isinstance(estimators, Mapping):
+        kind = type(estimators).__name__
+        raise InvalidTypeError(
+            f"estimators must be a mapping of names to estimators, as {{'mine': ...}}, found a {kind}",
+            argument="estimators",
+        )
+    if not estimators:
+        raise InvalidInputError("estimators is empty: give at least one method", argument="estimators")
+    for name, estimator in estimators.items():
+        if not isinstance(name, str):
+            raise InvalidTypeError(
+                f"estimators: the name of a method must be a text, found {name!r}", argument="estimators"
+            )
+        if isinstance(estimator, type):
+            kind = estimator.__name__
+            raise InvalidTypeError(
+                f"method {name!r}: expected an estimator, found the class {kind}",
+                argument="estimators",
+                advice=f"write {kind}()",
+            )
+        if needed == "predict" and not hasattr(estimator, "predict") and hasattr(estimator, "recommend"):
+            ranks = f"method {name!r} ranks items, and predicts no ratings"
+            lists = "compare lists of recommendations, with at=10, or --rank on the command line"
+            raise InvalidTypeError(ranks, argument="estimators", advice=lists)
+        missing = [part for part in ("fit", needed, "get_params") if not hasattr(estimator, part)]
+        if missing:
+            kind = type(estimator).__name__
+            raise InvalidTypeError(
+                f"method {name!r}: expected an estimator, found a {kind}, which has no {missing[0]}",
+                argument="estimators",
+            )
+
+
+def _check_fold_in(estimators: Mapping[str, Any]) -> None:
+    for name, estimator in estimators.items():
+        if not hasattr(estimator, "fold_in"):
+            raise InvalidTypeError(
+                f"method {name!r}: {type(estimator).__name__} cannot fold in new users, as strong generalization "
+                "needs it",
+                argument="estimators",
+                advice=("leave it out, or choose other ", Argument("splits")),
+            )
+
+
+# ---------------------------------------------------------------- metrics
+
+
+def _unknown(what: str, name: Any, known: Iterable[str]) -> str:
+    """Return the message about a name that is not known."""
+    return f"{what} {name!r} is not known; {did_you_mean(name, known)}"
+
+
+def shown_metrics(task: Task, metrics: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the metrics to show, the most important first; refuse those which do not exist, or are not for the task.
+
+    Examples
+    --------
+    >>> shown_metrics("ratings", None)
+    ('mae', 'rmse', 'zero_one')
+    >>> shown_metrics("ratings", ["mea"])
+    Traceback (most recent call last):
+    ...
+    cofactor.errors.InvalidInputError: metric 'mea' is not known; did you mean mae?
+    """
+    other: Task = "labels" if task == "ratings" else "ratings"
+    odd = next(
+        (metric for metric in _listed(metrics) if metric in METRICS[other] and metric not in METRICS[task]), None
+    )
+    if odd is not None:
+        raise InvalidInputError(
+            f"metric {odd!r} is for {other}, but the data are {task}: choose among {', '.join(METRICS[task])}",
+            argument="metrics",
+        )
+    return _known(metrics, METRICS[task], _SHOWN[task])
+
+
+def shown_list_metrics(at: Sequence[int], metrics: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the measures of recommended lists to show, the most important first; refuse those which do not exist.
+
+    Examples
+    --------
+    >>> shown_list_metrics([10], None)
+    ('ndcg@10', 'recall@10', 'coverage@10')
+    """
+    known = [f"{name}@{k}" for k in at for name in LIST_METRICS if name != "auc"] + ["fit_seconds", "recommend_seconds"]
+    return _known(metrics, known, [f"{name}@{at[0]}" for name in _SHOWN_OF_LISTS])
+
+
+def _listed(metrics: Sequence[str] | None) -> Sequence[str]:
+    return [metrics] if isinstance(metrics, str) else metrics or ()
+
+
+def _known(metrics: Sequence[str] | None, known: Sequence[str], usual: Sequence[str]) -> tuple[str, ...]:
+    """Return the metrics, or the usual ones; refuse those which are not known."""
+    if metrics is not None and not metrics:
+        raise InvalidInputError("metrics is empty: give at least one, or None for the usual ones", argument="metrics")
+    for metric in _listed(metrics):
+        if metric not in known:
+            raise InvalidInputError(_unknown("metric", metric, known), argument="metrics")
+    return tuple(dict.fromkeys(_listed(metrics) or usual))
+
+
+def _lists(sets: Sequence[Source], task: Task, grids: Any, at: Any, likes: Any) -> tuple[int, ...]:
+    """Return the lengths of lists to measure, none where predictions are measured."""
+    if at is None:
+        if likes is not None:
+            advice = ("give ", Argument("at"), " too")
+            raise InvalidInputError("says what is liked of lists", argument="likes", found=likes, advice=advice)
+        plays = next((one.name for one in sets if one.interactions), None)
+        if plays is not None:
+            lists = ("measure lists of recommendations, such as with ", Argument("at", 10))
+            raise InvalidInputError(f"data set {plays!r} holds interactions, and no ratings to predict", advice=lists)
+        return ()
+    if task != "ratings" or grids:
+        what = "is for ratings" if task != "ratings" else "does not go with grids"
+        raise InvalidInputError(f"measures lists of recommendations, which {what}", argument="at", found=at)
+    plays = next((one.name for one in sets if one.interactions), None)
+    if likes is not None and plays is not None:
+        raise InvalidInputError(f"{plays!r} holds interactions, and no ratings", argument="likes", found=likes)
+    if likes is not None:
+        high = next((one.name for one in sets if not (np.asarray(one.y, dtype=np.float64) >= likes).any()), None)
+        if high is not None:
+            raise InvalidInputError(f"no rating of {high!r} is that high", argument="likes", found=likes)
+    return checked_lengths(at)
+
+
+def _check_measurable(task: Task, metrics: Iterable[str], estimators: Mapping[str, Any]) -> None:
+    """Refuse to compute where no method can have any of the metrics: there would be nothing to show."""
+    needed = dict.fromkeys(_needed(task, metric) for metric in metrics)
+    # A search that has not chosen yet cannot say what it will have; only label searches have `decodings`.
+    searches = task == "labels" and any(hasattr(one, "decodings") for one in estimators.values())
+    if "" in needed or searches or any(hasattr(one, name) for one in estimators.values() for name in needed):
+        return
+    raise InvalidInputError(
+        f"no method here has {' or '.join(metrics)}, for which {' or '.join(needed)} is needed", argument="metrics"
+    )
+
+
+def _needed(task: Task, metric: str) -> str:
+    """Return the method of an estimator without which there is no such measure, empty if none is needed."""
+    if task == "labels":
+        takes = LABEL_METRICS[metric].takes if metric in LABEL_METRICS else "labels"
+        return {"labels": "", "scores": "decision_function", "probabilities": "predict_proba"}[takes]
+    return "predict_proba" if metric in PROBABILITY_METRICS else ""
+
+
+# ---------------------------------------------------------------- seeds and splits
+
+
+def checked_seeds(seeds: Any) -> tuple[int, ...]:
+    """Return seeds, each once, or refuse them.
+
+    Examples
+    --------
+    >>> checked_seeds([3, 0, 3])
+    (3, 0)
+    >>> checked_seeds(3)
+    Traceback (most recent call last):
+    ...
+    cofactor.errors.InvalidInputError: seeds=3: expected a list of whole numbers from 0 to 4294967295, such as [0, 1, 2]
+    """
+    listed: list[Any] = list(seeds) if np.iterable(seeds) and not isinstance(seeds, str) else [None]
+    whole = all(isinstance(seed, int | np.integer) and not isinstance(seed, bool) for seed in listed)
+    if not listed or not whole or not all(0 <= seed <= _LAST_SEED for seed in listed):
+        raise InvalidInputError(
+            f"expected a list of whole numbers from 0 to {_LAST_SEED}, such as [0, 1, 2]", argument="seeds", found=seeds
+        )
+    return tuple(dict.fromkeys(map(int, listed)))
+
+
+def splitter_for(data: Source, protocol: Any, n_splits: int, seed: int) -> Any:
+    """Return what splits a data set, or refuse to split it so."""
+    splitter = splitter_of(
+        protocol,
+        data.task,
+        n_splits=n_splits,
+        random_state=seed,
+        n_rows=len(data.y) if data.task == "ratings" else np.shape(data.X)[0],
+        train_rows=data.train_rows,
+        groups=data.groups,
+        times=data.times,
+        data=repr(data.name),
+        argument="splits",
+    )
+    if splitter is protocol:
+        splitter = copy.copy(splitter)
+        if getattr(splitter, "random_state", seed) is None:
+            splitter.random_state = seed
+    return splitter
 
 
 @dataclass(frozen=True)
@@ -260,15 +674,15 @@ def compare(
         predicted ratings: metrics are then such as "ndcg@10", and "popularity" is among the methods. Methods are
         compared over the users of each data set, see `Comparison.over_users`. An `InteractionDataset` needs it.
     store : ResultStore, str or path-like, optional
-        File for results, as they end: what is in it already is not computed again.
+        Folder for results, as they end: what is in it already is not computed again.
     n_jobs, retry_failed
         As in `run_cells`.
     progress : callable, optional
         Called with a `RunProgress` for every result.
     version : str, default=""
         For a store: stands for the source of estimators and splitters of yours, where they have none, as in a
-        notebook, or where changes of it are not to count. Else results are computed again whenever a source changes
-        on which they depend.
+        notebook, or where changes of it are not to count. Else results are computed again whenever a source changes:
+        of your package where they belong to one, and of cofactor where it is used from a checkout.
 
     Returns
     -------
@@ -315,10 +729,8 @@ def compare(
     searching = {name: _searching(name, asked) for name in asked.estimators}
     if asked.at:
         searching = {POPULARITY: Popularity(), **searching}
-    descriptions = _Descriptions(strict=store is not None, version=version)
-    cells = [
-        cell for one in asked.sets for seed in asked.seeds for cell in _cells(searching, one, asked, seed, descriptions)
-    ]
+    how = (store is not None, version)
+    cells = [cell for one in asked.sets for seed in asked.seeds for cell in _cells(searching, one, asked, seed, *how)]
     results = run_cells(cells, store, n_jobs, progress, retry_failed)
     return Comparison(results, asked.metrics, asked.task, _facts(searching, asked), kind_of(asked.protocol))
 
@@ -364,86 +776,67 @@ def _searching(name: str, asked: Request) -> Any:
 
 
 def _cells(
-    estimators: Mapping[str, Any], data: Source, asked: Request, seed: int, descriptions: _Descriptions
+    estimators: Mapping[str, Any], data: Source, asked: Request, seed: int, stored: bool, version: str
 ) -> Iterator[Cell]:
-    """Yield a cell for each split and method."""
+    """Yield a cell for each split and method; `stored`: each must be found again, also by other processes."""
     protocol = asked.protocol
-    own = {}
-    if not isinstance(protocol, str):
-        own["splits"] = descriptions.of("splits", protocol)
-    elif protocol == "official":
-        own["splits"] = descriptions.of("splits", data.train_rows)
-    elif protocol == "grouped":
-        own["splits"] = descriptions.of("splits", data.groups)
+    with _named("splits"):
+        named = {"official": data.train_rows, "grouped": data.groups}
+        of_splits = described(named.get(protocol) if isinstance(protocol, str) else protocol, strict=stored)
     scale = data.scale if data.scale is not None or data.task == "labels" else np.unique(data.y)
     work: Callable[..., Any] = rating_measures if data.task == "ratings" else label_measures
-    options: tuple[Any, ...] = (scale,) if data.task == "ratings" else ()
+    given: tuple[Any, ...] = (data.X, data.y)
+    options: tuple[Any, ...] = ()
+    if data.task == "ratings":
+        given, options = (*given, data.times, data.features), (scale,)
     told: dict[str, Any] = {}
     if asked.at:
         work, options = recommendation_measures, (asked.at, asked.likes, data.interactions)
         told = {"at": list(asked.at), "likes": asked.likes} | ({"interactions": True} if data.interactions else {})
     names, parts = zip(*_splits(data, protocol, asked.n_splits, seed), strict=True)  # drawn before models are looked at
-    rows: Reference[Sequence[Parts]] = Reference(f"splits of {data.name!r}", uuid.uuid4().hex, parts)
-    models = {
-        name: (seeded(estimator, seed, data.scale), descriptions.of(f"method {name!r}", estimator))
-        for name, estimator in estimators.items()
-    }
-    for k, split in enumerate(names):
-        for name, (model, description) in models.items():
+    models = {}
+    for name, estimator in estimators.items():
+        with _named(f"method {name!r}"):
+            found = described(estimator, strict=stored)
+            code = _code(found.modules | of_splits.modules, version, stored)
+        facts = {"estimator": found.value, **told, **({} if of_splits.value is None else {"splits": of_splits.value})}
+        models[name] = seeded(estimator, seed, data.scale), facts, code
+    for split, rows in zip(names, parts, strict=True):
+        for name, (model, facts, code) in models.items():
             yield Cell(
-                work=partial(work, model, data.reference, rows, k, *options),
+                work=partial(work, model, *given, rows, *options),
                 method=name,
                 data=data.name,
                 split=split,
                 seed=int(seed),
-                parameters={"estimator": description.value, **told, **{what: one.value for what, one in own.items()}},
+                parameters=facts,
                 checksum=data.checksum,
                 measure=function_name(work),
-                code=descriptions.code(
-                    f"method {name!r}", (work.__module__, *data.readers), description, *own.values()
-                ),
+                code=code,
             )
 
 
-@dataclass(frozen=True)
-class _Descriptions:
-    """Describes methods and splits for keys.
+def _code(modules: Iterable[str], version: str, stored: bool) -> str:
+    """Return the digest of the code which takes part; empty if nothing is stored, and there is no source."""
+    try:
+        return code_digest(modules, version)
+    except UnsourcedError:
+        if stored:
+            raise
+        return ""
 
-    Parameters
-    ----------
-    strict : bool
-        Whether to refuse what could not be found again in a store.
-    version : str
-        Stands for code of the user.
-    """
 
-    strict: bool
-    version: str
-
-    def of(self, what: str, value: Any) -> Described:
-        """Describe a method, or a splitter."""
-        try:
-            return described(value, strict=self.strict)
-        except IndescribableError as error:
-            raise self.refused(what, error, "give another value") from error
-
-    def code(self, what: str, modules: Iterable[str], *parts: Described) -> str:
-        """Return the digest of the code which takes part; empty if there is no store, and no source."""
-        written = {module for part in parts for module in part.modules}
-        try:
-            return code_digest({*modules, *written}, self.version, registries=False)
-        except UnsourcedError as error:
-            if not self.strict:
-                return ""
-            raise self.refused(what, error, "") from error
-
-    def refused(self, what: str, error: InvalidInputError, advice: str) -> InvalidInputError:
-        """Return the error for something whose results could not be found again in a store."""
+@contextmanager
+def _named(what: str) -> Iterator[None]:
+    """Within the block, errors say of what the results could not be found again in a store."""
+    try:
+        yield
+    except (IndescribableError, UnsourcedError) as error:
         problem, remedy = ("".join(map(str, parts)) for parts in (error.problem, error.advice))
-        return type(error)(
+        raise type(error)(
             f"{what}: {problem}, so that results of it cannot be found again in the store",
-            advice=f"{remedy or advice}, or leave the store out",
-        )
+            advice=f"{remedy or 'give another value'}, or leave the store out",
+        ) from error
 
 
 def _splits(data: Source, protocol: Any, n_splits: int, seed: int) -> Iterator[tuple[str, Parts]]:

@@ -20,8 +20,7 @@ from sklearn.utils import _safe_indexing, check_consistent_length
 
 from cofactor.checks import check_jobs
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.evaluation.run.keys import plain_value
-from cofactor.evaluation.run.references import Reference
+from cofactor.evaluation.keys import plain_value
 from cofactor.labels.data import is_dataset
 from cofactor.metrics.labels import label_report
 from cofactor.metrics.ranking import Undefined
@@ -30,8 +29,6 @@ from cofactor.model.named_splits import splitter_of
 from cofactor.model.selection.judges import AUTO
 from cofactor.model.splits import Parts
 from cofactor.typing import LABEL_DTYPE, Features, Labels, RandomState
-
-__all__ = ["decodings", "evaluate_labels", "fold_means", "threshold_of", "unknown_labels"]
 
 
 def evaluate_labels(
@@ -314,23 +311,19 @@ def _rows(X: Any, rows: NDArray[Any]) -> Any:
     return X.take(rows) if hasattr(X, "targets") else _safe_indexing(X, rows)
 
 
-def label_measures(
-    model: Any, data: Reference[tuple[Any, Any, Any, Any]], splits: Reference[Sequence[Parts]], k: int
-) -> dict[str, Any]:
+def label_measures(model: Any, X: Any, Y: Any, parts: Parts) -> dict[str, Any]:
     """Fit a label model on one split, and measure what it predicts.
 
     Parameters
     ----------
     model : estimator
         Cloned, and not changed.
-    data : Reference
-        Of features and labels.
-    splits : Reference
-        Of the rows of all splits.
-    k : int
-        Which of them.
+    X, Y
+        Features and labels.
+    parts : tuple
+        Rows for training and test, with None between them.
     """
-    (X, Y, *_), (train, _, test) = data.value(), splits.value()[k]
+    train, _, test = parts
     options = {"ranking": True, "undefined": 0, "empty": 1}
     (row,) = measure_labels(model, X, Y, 0, train, test, own_decoding, options)
     del row["fold"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,7 @@ from sklearn.utils import _safe_indexing, check_consistent_length
 
 from cofactor.datasets import InteractionDataset
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
-from cofactor.evaluation.run.keys import plain_value
-from cofactor.evaluation.run.references import Reference
+from cofactor.evaluation.keys import plain_value
 from cofactor.interrupts import ending_all
 from cofactor.metrics.probabilities import probability_report
 from cofactor.metrics.ratings import mean_absolute_error, rating_report
@@ -27,8 +26,6 @@ from cofactor.ratings.described import PairQuery, tables_of, takes_features
 from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.interactions import as_numbers, split_xy
 from cofactor.typing import Pairs, RandomState, SideFeatures
-
-__all__ = ["FoldInScorer", "evaluate"]
 
 
 def evaluate(
@@ -222,7 +219,7 @@ def measure_ratings(
 
 
 def rating_measures(
-    model: Any, data: Reference[tuple[Any, Any, Any, Any]], splits: Reference[Sequence[Parts]], k: int, scale: Any
+    model: Any, X: Any, y: Any, times: Any, features: Mapping[str, FeatureTable], parts: Parts, scale: Any
 ) -> dict[str, Any]:
     """Fit a rating model on one split, and measure it.
 
@@ -230,18 +227,15 @@ def rating_measures(
     ----------
     model : estimator
         Cloned, and not changed.
-    data : Reference
-        Of pairs, ratings, their times or None, and features of users and items, for models that take them.
-    splits : Reference
-        Of the rows of all splits.
-    k : int
-        Which of them.
+    X, y, times, features
+        Pairs, ratings, their times or None, and features of users and items, for models that take them.
+    parts : tuple
+        Rows for training, fold-in (or None) and test.
     scale : array-like
         The levels of the ratings.
     """
-    X, y, times, features = data.value()
     given = features if takes_features(model) else {}
-    row = measure_ratings(model, X, y, splits.value()[k], scale, times, features=given)
+    row = measure_ratings(model, X, y, parts, scale, times, features=given)
     return row | {"parameters": plain_value(row["parameters"])}
 
 

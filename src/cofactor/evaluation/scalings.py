@@ -19,8 +19,6 @@ from cofactor.model.selection.grid import check_grid
 from cofactor.model.selection.search import Search
 from cofactor.typing import Features, Labels, RandomState
 
-__all__ = ["SCALINGS", "best_scaling"]
-
 SCALINGS: Mapping[str, BaseEstimator] = {
     "L2": Normalizer("l2"),
     "L1": Normalizer("l1"),

@@ -20,11 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
-from cofactor.evaluation.stats.scores import Scores
+from cofactor.evaluation.significance import Scores
 from cofactor.metrics import greater_is_better
 from cofactor.pages.escaping import in_latex, in_markdown, one_line
-
-__all__ = ["MeanTable", "TableCell", "mean_table", "split_scores"]
 
 Record = Mapping[str, Any]
 Split = tuple[str, int]
@@ -82,9 +80,9 @@ class MeanTable:
         """
         grid, notes = self.grid(digits)
         turned = list(zip(*grid, strict=True))
-        lines = _lines(grid)
+        lines = aligned_lines(grid)
         if width is not None and len(lines[1]) > width:
-            lines = [line for part in _side_by_side(turned, width) for line in ("", *_lines(part))][1:]
+            lines = [line for part in side_by_side(turned, width) for line in ("", *aligned_lines(part))][1:]
         return "\n".join([*lines, "", f"{self.legend()}; * {BEST}", *map(one_line, notes)])
 
     def markdown(self, digits: int = 3) -> str:
@@ -397,7 +395,7 @@ class TableCell:
         return (rf"\textbf{{{written}}}" if self.best else written) + (f"$^{{{self.mark}}}$" if self.mark else "")
 
 
-def _lines(grid: Sequence[Sequence[TableCell]]) -> list[str]:
+def aligned_lines(grid: Sequence[Sequence[TableCell]]) -> list[str]:
     """Return head, rule and rows in aligned columns."""
     names, *columns = zip(*grid, strict=True)
     aligned = [_names_aligned(names), *map(_aligned, columns)]
@@ -405,7 +403,7 @@ def _lines(grid: Sequence[Sequence[TableCell]]) -> list[str]:
     return [head, "-" * len("  ".join(column[0] for column in aligned)), *rows]
 
 
-def _side_by_side(grid: Sequence[Sequence[TableCell]], width: int) -> Iterator[list[tuple[TableCell, ...]]]:
+def side_by_side(grid: Sequence[Sequence[TableCell]], width: int) -> Iterator[list[tuple[TableCell, ...]]]:
     """Yield parts of a table, each with the names of the rows and as many columns as there is room for."""
     names, *columns = zip(*grid, strict=True)
     room = width - len(_names_aligned(names)[0])

@@ -15,13 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from cofactor.datasets import LabelDataset, RatingDataset, load_labels, load_ratings, read_ratings
-from cofactor.datasets.formats import FORMATS
+from cofactor.datasets.formats import FORMATS, sniff
 from cofactor.datasets.registry import KNOWN
-from cofactor.datasets.sniff import sniff
 from cofactor.errors import InvalidInputError, Place
 from cofactor.evaluation import Search
-from cofactor.evaluation.checks import checked
-from cofactor.evaluation.comparison import Comparison, compare
+from cofactor.evaluation.comparison import Comparison, checked, compare
 from cofactor.files import PathLike
 from cofactor.labels import MODELS as LABEL_MODELS
 from cofactor.labels import LabelModel

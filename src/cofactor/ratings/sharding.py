@@ -28,10 +28,8 @@ from pyarrow import compute
 
 from cofactor.coding import Coding
 from cofactor.columns import Column
-from cofactor.datasets.readers.pieces import Mark
-from cofactor.datasets.readers.rating_batches import BatchOptions, RatingBatch, rating_batches
-from cofactor.datasets.readers.ratings import Scale
-from cofactor.datasets.table import is_text, numpy_of
+from cofactor.datasets.readers.ratings import BatchOptions, RatingBatch, Scale, rating_batches
+from cofactor.datasets.table import Offset, is_text, numpy_of
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, alone, is_full, naming_file, replacing
 from cofactor.limits import MAX_LEVELS
@@ -57,7 +55,7 @@ __all__ = [
 ]
 
 
-_INTEGER = "^(-?[1-9][0-9]{0,18}|0)$"  # as `cofactor.datasets.cells` reads integers
+_INTEGER = "^(-?[1-9][0-9]{0,18}|0)$"  # as `cofactor.datasets.table` reads integers
 
 
 class IdEncoder:
@@ -490,7 +488,7 @@ class ShardingJournal:
         Bytes that count of each file in the working folder.
     starts : list of int
         Ratings before each file that was begun.
-    mark : Mark
+    mark : Offset
         How far the last of these was read.
     n_ratings : int
         Ratings that were read.
@@ -511,7 +509,7 @@ class ShardingJournal:
     phase: Literal["reading", "routing", "building"] = "reading"
     lengths: dict[str, int] = field(default_factory=dict)
     starts: list[int] = field(default_factory=list)
-    mark: Mark = field(default_factory=Mark)
+    mark: Offset = field(default_factory=Offset)
     n_ratings: int = 0
     values: list[float] = field(default_factory=list)
     timed: bool | None = None
@@ -539,7 +537,7 @@ class ShardingJournal:
                 raise ValueError("another format")
             sources = tuple(SourceFile(**one) for one in state.pop("sources"))
             shards = [StoredShard.of_state(one) for one in state.pop("shards")]
-            return cls(sources=sources, mark=Mark(**state.pop("mark")), shards=shards, **state)
+            return cls(sources=sources, mark=Offset(**state.pop("mark")), shards=shards, **state)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InvalidInputError(
                 f"does not say how far sharding has come ({error})",
@@ -664,7 +662,7 @@ class Reading:
                     continue
                 if k == len(journal.starts):
                     journal.starts.append(journal.n_ratings)
-                    journal.mark = Mark()
+                    journal.mark = Offset()
                 before = sum(one.size for one in journal.sources[:k])
                 timed = journal.timed if journal.mark.bytes else None
                 for batch in rating_batches(source.path, self.options, journal.mark, timed=timed):

@@ -16,9 +16,8 @@ import numpy as np
 
 from cofactor.errors import InvalidInputError
 from cofactor.evaluation.comparison import Comparison
-from cofactor.evaluation.run.cells import Result
-from cofactor.evaluation.stats.conclusions import Conclusions
-from cofactor.evaluation.stats.rank_tests import Nemenyi, Wilcoxon
+from cofactor.evaluation.significance import Conclusions, Nemenyi, Wilcoxon
+from cofactor.evaluation.store import Result
 from cofactor.evaluation.tables import BEST, MeanTable, TableCell, mean_table, split_scores
 from cofactor.files import PathLike
 from cofactor.pages import (

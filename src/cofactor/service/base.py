@@ -677,7 +677,7 @@ def sniff(file: str) -> str | None:
     file : str
         Path, ``-``, or name of a data set.
     """
-    from cofactor.datasets.sniff import sniff as look
+    from cofactor.datasets.formats import sniff as look
 
     holds = look(file).holds
     return holds if holds in TASKS else None

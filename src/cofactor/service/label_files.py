@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from cofactor import datasets
 from cofactor.datasets import LabelDataset
-from cofactor.datasets.formats import FORMATS
-from cofactor.datasets.sniff import Found, sniff
+from cofactor.datasets.formats import FORMATS, FileInfo, sniff
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import display_name
 from cofactor.recipe import keep_features
@@ -130,7 +129,7 @@ def read_features(file: str, model: Any, options: Mapping[str, Any]) -> LabelDat
     return replace(data, X=X, Y=data.Y[:, :0], feature_names=names, label_names=(), recipe=None)
 
 
-def _load(found: Found, options: Mapping[str, Any], columns: Any, **extra: Any) -> LabelDataset:
+def _load(found: FileInfo, options: Mapping[str, Any], columns: Any, **extra: Any) -> LabelDataset:
     keywords: dict[str, Any] = {"aligned": options["aligned"]} if options["aligned"] else {}
     kind = _format_of(found, options)
     if kind in ("arff", "parquet", "table") and options.get("missing", "error") != "error":
@@ -165,7 +164,7 @@ def _for_reader(options: Mapping[str, Any], kind: str, file: str) -> dict[str, A
     return asked
 
 
-def _format_of(found: Found, options: Mapping[str, Any]) -> str:
+def _format_of(found: FileInfo, options: Mapping[str, Any]) -> str:
     """Return the format of a file, as asked for or found; "known" for a known data set of labels."""
     if found.kind == "known" and found.holds == "labels":
         return "known"
@@ -175,7 +174,7 @@ def _format_of(found: Found, options: Mapping[str, Any]) -> str:
     return str(options["format"] or (found.format if found.format in readable else "table"))
 
 
-def _unknown(found: Found) -> InvalidInputError:
+def _unknown(found: FileInfo) -> InvalidInputError:
     """Return the error for a name that is neither a file nor a data set of labels."""
     if found.holds == "ratings":
         advice = (": leave out ", Argument("task", "labels"), " and options for labels")

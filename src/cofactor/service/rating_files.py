@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from cofactor import datasets
 from cofactor.columns import ALIASES, ColumnsError, beside_items, plain
 from cofactor.datasets import InteractionDataset, RatingDataset, load_side_features, read_side_features
-from cofactor.datasets.readers.interactions import read_ratings_or_interactions
-from cofactor.datasets.readers.movielens_features import SETS_WITH_FEATURES
+from cofactor.datasets.formats import FileInfo, sniff
+from cofactor.datasets.load import SETS_WITH_FEATURES
 from cofactor.datasets.readers.parquet import looks_like_parquet, read_parquet, refuse_lost_beginning
-from cofactor.datasets.sniff import Found, sniff
+from cofactor.datasets.readers.ratings import read_ratings_or_interactions
 from cofactor.datasets.table import TableOptions
 from cofactor.errors import Argument, InvalidInputError, Place, Text
 from cofactor.files import START, display_name, read_bytes, to_utf8
@@ -358,7 +358,7 @@ def _known(name: str, options: Mapping[str, Any]) -> RatingDataset:
     return replace(data, scale=np.array(levels, dtype=np.float64))
 
 
-def _unknown(found: Found) -> InvalidInputError:
+def _unknown(found: FileInfo) -> InvalidInputError:
     """Return the error for a name that is neither a file nor a data set of ratings."""
     if found.holds == "labels":
         advice = (": leave out ", Argument("task", "ratings"), " and options for ratings")

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cofactor.datasets.sniff import sniff
+from cofactor.datasets.formats import sniff
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.facts import Facts
 from cofactor.ratings import ShardedRatings, append_files, shard_files

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from cofactor.evaluation.run.cells import Result
+from cofactor.evaluation.store import Result
 from cofactor.experiments.base.beside import Reason, beside
 from cofactor.experiments.base.experiment import Sample
 from cofactor.published import Misprint

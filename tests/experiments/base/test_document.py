@@ -1,12 +1,13 @@
 """An experiment, run, kept, and written down."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from cofactor.evaluation.run.cells import cell
-from cofactor.evaluation.run.store import ResultStore
+from cofactor.evaluation.running import cell
+from cofactor.evaluation.store import ResultStore
 from cofactor.experiments import experiments
 from cofactor.experiments.base.document import FRONT, PAGES, PICTURES, WORDS, page_of, write_document
 from cofactor.experiments.base.experiment import Claim, Experiment, Outcome, Picture, Row, Sample
@@ -55,12 +56,23 @@ def test_tally_counts_what_agrees_and_what_failed():
 
 
 def test_store_serves_all_extents(tmp_path):
-    with ResultStore(tmp_path / "results.sqlite") as store:
-        (empty,) = stored([COINS], "normal", store)
-        assert (len(empty.results), empty.tally.compared, empty.tally.unknown) == (0, 0, 1)
-        reproduce([COINS], "quick", store=store)
-        (part,) = stored([COINS], "normal", store)
-        assert (len(part.results), part.n_cells) == (2, 6)
+    store = ResultStore(tmp_path / "results")
+    (empty,) = stored([COINS], "normal", store)
+    assert (len(empty.results), empty.tally.compared, empty.tally.unknown) == (0, 0, 1)
+    reproduce([COINS], "quick", store=store)
+    (part,) = stored([COINS], "normal", store)
+    assert (len(part.results), part.n_cells) == (2, 6)
+
+
+def test_results_of_other_code_are_shown_and_called_so(tmp_path):
+    store = ResultStore(tmp_path / "results")
+    (done,) = reproduce([COINS], store=store)
+    for result in done.results:
+        store.forget([result.key])
+        store.put(replace(result, key=f"{result.key[::-1]}", code="other"))
+    (found,) = stored([COINS], "normal", store)
+    assert {result.code for result in found.results} == {"other"}
+    assert found.outcome.notes[-1] == "6 of 6 results were computed by other code of cofactor"
 
 
 def test_document_holds_numbers_claims_pictures_and_what_is_missing(tmp_path):
@@ -82,8 +94,7 @@ def test_document_holds_numbers_claims_pictures_and_what_is_missing(tmp_path):
 
 
 def test_what_has_not_run_is_said_and_not_drawn(tmp_path):
-    with ResultStore(tmp_path / "results.sqlite") as store:
-        write_document(tmp_path / "book", stored([COINS], "normal", store))
+    write_document(tmp_path / "book", stored([COINS], "normal", ResultStore(tmp_path / "results")))
     text = (tmp_path / "book" / "others.md").read_text()
     assert "Has not been run yet." in text
     assert "![" not in text
@@ -99,8 +110,8 @@ def test_every_experiment_has_a_page():
 
 def test_the_document_in_docs_is_divided_as_the_generator_divides(tmp_path):
     """Pages, their headings and their experiments, in the same order; the numbers are those of a run in full."""
-    with ResultStore(tmp_path / "results.sqlite") as store:
-        write_document(tmp_path / "book", stored(experiments().values(), "quick", store), "In words.")
+    store = ResultStore(tmp_path / "results")
+    write_document(tmp_path / "book", stored(experiments().values(), "quick", store), "In words.")
     written = {path.name: headings(path) for path in (tmp_path / "book").glob("*.md") if path.name != WORDS}
     assert {path.name: headings(path) for path in DOCUMENT.glob("*.md") if path.name != WORDS} == written
 

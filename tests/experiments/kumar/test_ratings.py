@@ -7,7 +7,7 @@ import pytest
 from tests.experiments.results import result_of
 
 from cofactor import published
-from cofactor.evaluation.run.cells import Cell
+from cofactor.evaluation.running import Cell
 from cofactor.experiments import experiment as named
 from cofactor.experiments.base.rating_work import THESIS, errors_of_groups, errors_tuned, load, recovery_errors
 from cofactor.experiments.base.reproduction import Reproduction

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cofactor.evaluation.run.cells import Result
+from cofactor.evaluation.store import Result
 from cofactor.experiments.base.experiment import Sample
 from cofactor.experiments.li.cells import (
     CLUSTERINGS,

@@ -13,14 +13,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from cofactor.datasets.readers import parquet, text_pieces
+from cofactor.datasets.readers import parquet, text
 from cofactor.ratings import append_files, sharding
 from cofactor.ratings import shard_folder as folders
 
 
 def small(put: Callable[[Any, str, Any], object] = setattr) -> None:
     """Let a few rows make several pieces, chunks and checkpoints."""
-    put(text_pieces, "PIECE", 200)
+    put(text, "PIECE", 200)
     put(parquet, "PIECE_ROWS", 30)
     put(sharding, "READ_CHECKPOINT", 50)
     put(sharding, "CHUNK", 70)

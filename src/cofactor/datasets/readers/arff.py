@@ -1,22 +1,33 @@
-"""Multi-label ARFF files: Mulan (labels named by an XML file) and MEKA (``-C n`` in the relation), dense and sparse.
+"""Multi-label ARFF files of Mulan and MEKA: rows read by Arrow (speed) or liac-arff, the header here (safety).
 
-Plain rows are read by Arrow, all others by liac-arff.
+Plain rows (dense ones of numbers and of nominal values without quotation marks, and sparse ones of numbers) are read by
+Arrow, which makes no Python object for a cell and is several times as fast; all others by liac-arff. Both give the same
+columns. Neither says what is wrong in which line: that is found out afterwards.
+
+We read the header ourselves, since liac-arff 2.5 leaves backslashes in quoted names, strips quotation marks that belong
+to them, refuses tabs, and needs time exponential in the number of values for a nominal list which is cut short (2.7 s
+for 24 values, hours for 40).
 """
 
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+import importlib
+import re
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from types import ModuleType
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from xml.etree import ElementTree
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from cofactor.datasets.readers.arff_header import Attribute, Header, read_header
-from cofactor.datasets.readers.arff_rows import Rows, read_rows
 from cofactor.datasets.readers.label_columns import (
     LabelColumns,
     check_missing_cells,
@@ -27,15 +38,602 @@ from cofactor.datasets.readers.label_columns import (
     positions_of,
 )
 from cofactor.datasets.readers.matrices import Form, from_entries, in_form, indicator
-from cofactor.datasets.readers.xml import read_label_names
-from cofactor.datasets.types import LabelDataset
-from cofactor.errors import Argument, InvalidInputError, Place
+from cofactor.datasets.table import Words, numpy_of
+from cofactor.datasets.types import LabelDataset, is_sparse
+from cofactor.errors import Argument, InvalidInputError, MissingPackageError, Place
 from cofactor.files import PathLike, data_name, display_name, read_bytes, to_utf8
 from cofactor.limits import CELLS
-from cofactor.recipe import Recipe
-from cofactor.text import counted
+from cofactor.recipe import Recipe, truth_of
+from cofactor.text import counted, first_repeated
 
-__all__ = ["LabelAttributes", "looks_like_arff", "read_arff"]
+
+def read_label_names(path: PathLike) -> tuple[str, ...]:
+    """Read the names of the labels from a Mulan XML file.
+
+    A hierarchy (labels inside labels) is flattened in the order of the file, inner labels after the outer one.
+
+    Parameters
+    ----------
+    path : str or path-like
+        File with a root element ``labels`` and elements ``<label name="...">``, plain or gzip-compressed.
+
+    Returns
+    -------
+    tuple of str
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError
+        If there is no such file.
+    ValueError
+        If it is no such file, names no label, names one twice, or has a label without a name.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from cofactor.datasets import read_label_names
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "beach.xml")
+    >>> _ = path.write_text('<labels><label name="sea"><label name="surf"/></label><label name="sun"/></labels>')
+    >>> read_label_names(path)
+    ('sea', 'surf', 'sun')
+    >>> folder.cleanup()
+    """
+    name = display_name(path)
+    try:
+        root = ElementTree.fromstring(read_bytes(path))
+    except (ElementTree.ParseError, LookupError, ValueError) as error:  # the latter two of an unknown encoding
+        raise InvalidInputError(f"is not a well-formed XML file ({error})", place=Place(name)) from None
+    if _local(root.tag) != "labels":
+        raise InvalidInputError(
+            f"expected a root element 'labels' as in Mulan, found {_local(root.tag)!r}", place=Place(name)
+        )
+    names: list[str] = []
+    seen: set[str] = set()
+    for element in root.iter():
+        if _local(element.tag) != "label":
+            continue
+        label = element.get("name")
+        if not label:
+            raise InvalidInputError(f"label number {len(names) + 1} has no name", place=Place(name))
+        if label in seen:
+            raise InvalidInputError(f"the label {label!r} is named twice", place=Place(name))
+        seen.add(label)
+        names.append(label)
+    if not names:
+        raise InvalidInputError("names no label", place=Place(name))
+    return tuple(names)
+
+
+def looks_like_mulan(start: bytes) -> bool:
+    """Whether a file which begins like this is a Mulan XML file."""
+    text = start.removeprefix(codecs.BOM_UTF8).lstrip()
+    return text.startswith(b"<") and b"<labels" in text
+
+
+def _local(tag: str) -> str:
+    """Name of an element without its namespace."""
+    return tag.rpartition("}")[2]
+
+
+Kind = Literal["numeric", "string", "nominal"]
+
+# Possessive (``*+``): what was taken is never given back, so that time grows with the length of a line and no faster.
+_QUOTED = r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\""""
+_ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|[^\s{{'\"]\S*?)(?:\s+|(?=\{{))(\S.*)", re.IGNORECASE)
+_VALUE = re.compile(rf"\s*+({_QUOTED}|[^,'\"{{}}]*+)\s*+([,}}])")
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
+_MEKA = re.compile(r"-C\s+([+-]?\d{1,9})")
+_WORD = re.compile(r"@(\w+)")
+
+
+class Attribute(NamedTuple):
+    """One attribute, with its values if it is nominal, and the line which declares it."""
+
+    name: str
+    kind: Kind
+    values: tuple[str, ...]
+    line: int
+
+    @property
+    def truth(self) -> tuple[int, ...] | None:
+        """What each value says, 0 for off and 1 for on; None if the values say something else."""
+        return truth_of(self.values) if self.kind == "nominal" else None
+
+
+@dataclass(frozen=True)
+class Header:
+    """Relation and attributes of the file `name`, whose data begin after line `last_line`."""
+
+    name: str
+    relation: str
+    attributes: tuple[Attribute, ...]
+    last_line: int
+
+    def meka_labels(self) -> int | None:
+        """Number after ``-C`` in the relation: n > 0 for the first n attributes, n < 0 for the last ones.
+
+        Raises
+        ------
+        ValueError
+            If a filter of Weka changed the attributes afterwards, so that labels may be at other places.
+        """
+        found = _MEKA.search(self.relation)
+        if found is None:
+            return None
+        if "filters.unsupervised.attribute" in self.relation[found.end() :]:
+            raise InvalidInputError(
+                f"the relation says {found.group()}, but a filter changed the attributes after that "
+                f"({self.relation[found.end() : found.end() + 70].strip()}...)",
+                argument="labels",
+                advice=("say which are labels with ", Argument("labels")),
+                place=Place(self.name),
+            )
+        return int(found.group(1))
+
+
+def unquote(token: str) -> str:
+    """Name or value which a token stands for: quotation marks removed and escapes resolved."""
+    if token[:1] not in ("'", '"'):
+        return token
+    return _ESCAPE.sub(lambda match: _ESCAPES.get(match.group(1), match.group(1)), token[1:-1])
+
+
+def read_header(lines: Iterator[tuple[int, str]], name: str) -> Header:
+    """Read up to and including ``@data`` from numbered, stripped lines without blank ones and comments."""
+    relation: str | None = None
+    attributes: list[Attribute] = []
+    declared: dict[str, int] = {}
+    number = 0
+    for number, line in lines:
+        word = _WORD.match(line)
+        match word.group(1).lower() if word else "":
+            case "relation":
+                relation = unquote(line[len("@relation") :].strip())
+            case "attribute":
+                attribute = _attribute(line, name, number)
+                if attribute.name in declared:
+                    first = declared[attribute.name]
+                    raise InvalidInputError(
+                        f"the attribute {attribute.name!r} was declared in line {first} already",
+                        place=Place(name, number),
+                    )
+                declared[attribute.name] = number
+                attributes.append(attribute)
+            case "data":
+                if not attributes:
+                    raise InvalidInputError("@data without any @attribute before it", place=Place(name, number))
+                return Header(name, relation or "", tuple(attributes), number)
+            case _:
+                raise InvalidInputError(
+                    f"expected @relation, @attribute or @data, found {line[:40]!r}",
+                    advice="is this an ARFF file?",
+                    place=Place(name, number),
+                )
+    raise InvalidInputError(
+        f"no @data up to the end of the file (line {number})", advice="is it cut short?", place=Place(name)
+    )
+
+
+def _attribute(line: str, file: str, number: int) -> Attribute:
+    found = _ATTRIBUTE.match(line)
+    if found is None:
+        raise InvalidInputError(
+            f"expected '@attribute name type', found {line[:60]!r}",
+            advice="is a quotation mark missing?",
+            place=Place(file, number),
+        )
+    name, kind = unquote(found.group(1)), found.group(2)
+    if kind.startswith("{"):
+        values = _values(kind, Place(file, number, column=f"values of attribute {name!r}"))
+        return Attribute(name, "nominal", values, number)
+    word = kind.split("%")[0].strip().lower()
+    if word in ("numeric", "real", "integer"):
+        return Attribute(name, "numeric", (), number)
+    if word == "string":
+        return Attribute(name, "string", (), number)
+    raise InvalidInputError(
+        f"the attribute {name!r} has type {kind[:40]!r}; expected numeric, real, integer, string or "
+        "{value, ...} (dates and relational attributes cannot be features or labels)",
+        place=Place(file, number),
+    )
+
+
+def _values(text: str, place: Place) -> tuple[str, ...]:
+    """Values of a nominal list, which begins with ``{``."""
+    values: list[str] = []
+    position = 1
+    while True:
+        found = _VALUE.match(text, position)
+        if found is None:
+            raise InvalidInputError(
+                f"no comma or closing brace after {text[max(position - 20, 0) : position + 20]!r}", place=place
+            )
+        value = found.group(1).rstrip()
+        if value or values or found.group(2) == ",":
+            values.append(unquote(value))
+        position = found.end()
+        if found.group(2) == "}":
+            break
+    if not values:
+        raise InvalidInputError(f"there are none; found {text[:40]!r}", place=place)
+    twice = first_repeated(values)
+    if twice is not None:
+        raise InvalidInputError(f"{twice!r} is listed twice", place=place)
+    rest = text[position:].strip()
+    if rest and not rest.startswith("%"):
+        raise InvalidInputError(f"unexpected {rest[:40]!r} after the closing brace", place=place)
+    return tuple(values)
+
+
+_BLOCK = 1 << 22  # bytes; a file with a longer row is left to liac-arff
+_WORDS = pa.dictionary(pa.int32(), pa.string())
+_PLAIN = re.compile(r"[\w.+-]+")  # values which are the same in the header and in rows
+
+
+def dense_columns(rows: Sequence[str], values: Sequence[Sequence[str]]) -> list[NDArray[Any]] | None:
+    """Columns of dense rows.
+
+    Parameters
+    ----------
+    rows : sequence of str
+        Such as ``"1.5,grey,1"``.
+    values : sequence of sequences of str
+        For each attribute its values, empty for numbers.
+
+    Returns
+    -------
+    list of ndarray, or None
+        Numbers, or for an attribute with values the position of each cell among them.
+    """
+    table = _read("\n".join(rows), ",", [_WORDS if known else pa.float64() for known in values])
+    if table is None or table.num_rows != len(rows):
+        return None
+    columns = []
+    for column, known in zip(table.columns, values, strict=True):
+        found = _codes(column, known) if known else numpy_of(column)
+        if found is None:
+            return None
+        columns.append(found)
+    return columns
+
+
+def _codes(column: Any, values: Sequence[str]) -> NDArray[np.int32] | None:
+    """Position of each cell among the values; None if it holds anything but plain values."""
+    words = Words.of(column)
+    position = {value: k for k, value in enumerate(values) if _PLAIN.fullmatch(value)}
+    if not position.keys() >= set(words.values):
+        return None
+    return np.array([position[word] for word in words.values], dtype=np.int32)[words.codes]
+
+
+def sparse_numbers(
+    rows: Sequence[str], n: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]] | None:
+    """Numbers of sparse rows whose attributes increase.
+
+    Parameters
+    ----------
+    rows : sequence of str
+        Such as ``"{0 1.5,2 1}"``.
+    n : int
+        Number of attributes.
+
+    Returns
+    -------
+    tuple of ndarrays, or None
+        Number of entries of each row; attribute and value of each entry.
+    """
+    if not all(row.startswith("{") and row.endswith("}") for row in rows):
+        return None
+    bodies = [row[1:-1].strip() for row in rows]
+    lengths = np.array([body.count(",") + 1 if body else 0 for body in bodies], dtype=np.int64)
+    text = ",".join(filter(None, bodies)).replace(", ", "\n").replace(",", "\n")
+    if "x" in text or "X" in text:  # Arrow would take 0x1F for an integer
+        return None
+    table = _read(text, " ", [pa.int32(), pa.float64()])
+    if table is None or table.num_rows != lengths.sum():
+        return None
+    attributes, values = map(numpy_of, table.columns)
+    starts = (np.cumsum(lengths) - lengths)[lengths > 0]
+    increases = np.diff(attributes, prepend=-1) > 0
+    increases[starts] = True
+    if not increases.all() or attributes.min() < 0 or attributes.max() >= n:
+        return None
+    return lengths, attributes, values
+
+
+def _read(text: str, separator: str, kinds: Sequence[Any]) -> Any:
+    """Table of lines with columns of these types; None if there is anything else in it."""
+    names = [str(k) for k in range(len(kinds))]
+    read = pyarrow.csv.ReadOptions(column_names=names, block_size=_BLOCK, use_threads=False)
+    parse = pyarrow.csv.ParseOptions(delimiter=separator, quote_char=False, ignore_empty_lines=False)
+    convert = pyarrow.csv.ConvertOptions(column_types=dict(zip(names, kinds, strict=True)), null_values=[])
+    try:
+        return pyarrow.csv.read_csv(pa.py_buffer(text.encode()), read, parse, convert)
+    except pa.ArrowInvalid:
+        return None
+
+
+_NOT_TEXT = {"0", "1"}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """All rows, each with a cell for each attribute, in a CSR array if the file is sparse.
+
+    Cells of the attributes in `texts` are positions in these texts, others are numbers. What has no value, and need not
+    have one, has some value, and stands in `unknown`. `lines` has the number of the line of each row.
+    """
+
+    header: Header
+    cells: Any
+    lines: NDArray[np.int64]
+    texts: Mapping[int, Sequence[str]]
+    unknown: Sequence[tuple[int, int]] = ()  # rows and attributes where these have no value
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.lines)
+
+    def column(self, j: int) -> NDArray[Any]:
+        """Return the cells of an attribute: numbers, or positions in its texts."""
+        cells = self.cells[:, [j]]
+        column = np.asarray(cells.toarray() if is_sparse(cells) else cells).ravel()
+        return column.astype(np.intp) if j in self.texts else column
+
+    def known(self, columns: Sequence[int]) -> NDArray[np.bool_] | None:
+        """Return which labels have a value; None if all have one."""
+        place = {j: k for k, j in enumerate(columns)}
+        gaps = [(i, place[j]) for i, j in self.unknown if j in place]
+        if not gaps:
+            return None
+        known = np.ones((self.n, len(columns)), dtype=bool)
+        known[tuple(np.array(gaps).T)] = False
+        return known
+
+    def place(self, k: int) -> tuple[Attribute, Place]:
+        """Return the attribute and the place of a stored cell."""
+        if is_sparse(self.cells):
+            row, j = int(np.searchsorted(self.cells.indptr, k, side="right")) - 1, int(self.cells.indices[k])
+        else:
+            row, j = divmod(k, self.cells.shape[1])
+        return self.header.attributes[j], Place(self.header.name, int(self.lines[row]))
+
+
+class _Stream:
+    """The lines which liac-arff reads, after a header written for it; knows which line was the last."""
+
+    def __init__(self, header: Header, numbered: Sequence[tuple[int, str]], textual: set[int]):
+        self.attributes = len(header.attributes)
+        self.textual = textual
+        self.numbered = numbered
+        self.number, self.line = numbered[0]
+
+    def __iter__(self) -> Iterator[str]:
+        yield "@relation r"
+        for j in range(self.attributes):
+            yield f"@attribute a{j} {'string' if j in self.textual else 'numeric'}"
+        yield "@data"
+        for number, line in self.numbered:
+            self.number, self.line = number, line
+            yield line
+
+
+def _is_textual(attribute: Attribute, sparse: bool) -> bool:
+    """Whether values must be read as text; those of {0,1} are read as numbers, which is much faster."""
+    if attribute.kind == "numeric":
+        return False
+    plain = set(attribute.values) <= _NOT_TEXT and attribute.kind == "nominal"
+    return not plain or (sparse and attribute.values[0] != "0")
+
+
+def _library() -> ModuleType:
+    try:
+        return importlib.import_module("arff")
+    except ImportError:
+        raise MissingPackageError("liac-arff", "ARFF files need", "arff") from None
+
+
+def read_rows(
+    header: Header, lines: Iterator[tuple[int, str]], labels: Sequence[int] = (), optional: Iterable[int] = ()
+) -> Rows:
+    """Read all rows; an error of the library becomes one which names the file and the line.
+
+    `labels` are the attributes of labels, `optional` those which may have no value ('?').
+    """
+    library = _library()
+    numbered = list(lines)
+    if not numbered:
+        raise InvalidInputError(
+            f"no rows after @data (line {header.last_line})", advice="is the file cut short?", place=Place(header.name)
+        )
+    sparse = numbered[0][1].startswith("{")
+    texts: dict[int, Any] = {
+        j: {value: k for k, value in enumerate(attribute.values)}
+        for j, attribute in enumerate(header.attributes)
+        if _is_textual(attribute, sparse)
+    }
+    unknown: list[tuple[int, int]] = []
+    cells = _plain_cells(header, [line for _, line in numbered], sparse, texts)
+    if cells is None:
+        stream = _Stream(header, numbered, set(texts))
+        kind = library.LOD_GEN if sparse else library.DENSE_GEN
+        try:
+            found = library.ArffDecoder().decode(stream, return_type=kind)["data"]
+            found = _checked(header, found, stream, texts, (frozenset(labels), frozenset(optional)), unknown)
+            cells = (_sparse_cells if sparse else _dense_cells)(found, len(header.attributes))
+        except InvalidInputError:
+            raise
+        except (library.ArffException, ValueError, IndexError):  # the latter two from its own parts
+            raise _fault(header, stream.number, stream.line, sparse) from None
+    numbers = np.array([number for number, _ in numbered])
+    rows = Rows(header, cells, numbers, {j: list(known) for j, known in texts.items()}, unknown)
+    _check_cells(rows)
+    return rows
+
+
+def _plain_cells(header: Header, lines: Sequence[str], sparse: bool, texts: Mapping[int, Any]) -> Any:
+    """Cells of rows which Arrow can read; None if it cannot."""
+    attributes = header.attributes
+    if any(attribute.kind == "string" for attribute in attributes) or (sparse and texts):
+        return None
+    if not sparse:
+        columns = dense_columns(lines, [a.values if j in texts else () for j, a in enumerate(attributes)])
+        return None if columns is None else np.column_stack(columns).astype(np.float64, copy=False)
+    entries = sparse_numbers(lines, len(attributes))
+    return None if entries is None else _csr(*entries, len(attributes))
+
+
+def _checked(
+    header: Header,
+    found: Iterator[Any],
+    stream: _Stream,
+    texts: Mapping[int, dict[str, int]],
+    roles: tuple[frozenset[int], frozenset[int]],
+    unknown: list[tuple[int, int]],
+) -> Iterator[Any]:
+    """Yield rows of the library, lists or dictionaries, with positions for texts and some value for missing ones."""
+    labels, optional = roles
+    for i, row in enumerate(found):
+        line, place = stream.line, Place(header.name, stream.number)
+        if isinstance(row, dict):
+            if "'" not in line and '"' not in line and len(row) != line.count(",") + bool(row):
+                raise InvalidInputError("an index occurs twice", place=place)
+        elif line.startswith("{"):
+            raise InvalidInputError("a sparse row among dense ones", place=place)
+        if None in (row.values() if isinstance(row, dict) else row):
+            for j in [j for j, value in (row.items() if isinstance(row, dict) else enumerate(row)) if value is None]:
+                attribute = header.attributes[j]
+                if j in optional:
+                    unknown.append((i, j))
+                    some = attribute.values[0] if attribute.values else "1"  # in whatever code labels are written
+                    row[j] = some if j in texts else float(some)
+                elif attribute.kind != "string":
+                    raise _no_value(attribute, j in labels, place)
+        for j in texts.keys() & row.keys() if isinstance(row, dict) else texts:
+            row[j] = _position(header.attributes[j], texts[j], row[j], place)
+        yield row
+
+
+def _dense_cells(rows: Iterator[list[float]], width: int) -> NDArray[np.float64]:
+    cells = array("d")
+    for row in rows:
+        cells.extend(row)
+    return np.frombuffer(cells, dtype=np.float64).reshape(-1, width)
+
+
+def _sparse_cells(rows: Iterator[dict[int, float]], width: int) -> csr_array:
+    lengths, columns, cells = array("q"), array("i"), array("d")
+    for row in rows:
+        lengths.append(len(row))
+        columns.extend(row)
+        cells.extend(row.values())
+    return _csr(np.array(lengths), np.array(columns), np.array(cells), width)
+
+
+def _csr(lengths: NDArray[Any], columns: NDArray[Any], values: NDArray[Any], width: int) -> csr_array:
+    return csr_array((values, columns, np.concatenate([[0], np.cumsum(lengths)])), (len(lengths), width))
+
+
+def _position(attribute: Attribute, known: dict[str, int], value: str | None, place: Place) -> int:
+    """Position of a value among the declared ones; strings, which declare none, count from 0."""
+    if attribute.kind == "string":
+        return known.setdefault(value or "", len(known))
+    if value not in known:
+        raise InvalidInputError(
+            f"the attribute {attribute.name!r} has the value {value!r}, expected one of "
+            f"those declared in line {attribute.line}: {', '.join(attribute.values[:6])}"
+            + (", ..." if len(attribute.values) > 6 else ""),
+            place=place,
+        )
+    return known[str(value)]
+
+
+def _no_value(attribute: Attribute, is_label: bool, place: Place) -> InvalidInputError:
+    return InvalidInputError(
+        f"the {'label' if is_label else 'attribute'} {attribute.name!r} has no value ('?')",
+        advice=(Argument("missing", "ignore"), " learns from the labels that are known")
+        if is_label
+        else "replace missing values before",
+        place=place,
+    )
+
+
+def _fault(header: Header, line: int, row: str, sparse: bool) -> InvalidInputError:
+    """Return the error for a row which the library refuses."""
+    problem, advice = _fault_in_sparse(header, row) if sparse else _fault_in_dense(header, row)
+    return InvalidInputError(problem, advice=advice, place=Place(header.name, line))
+
+
+def _fault_in_sparse(header: Header, row: str) -> tuple[str, str]:
+    """What is wrong with a sparse row, and advice."""
+    n = len(header.attributes)
+    plain = row.startswith("{") and row.endswith("}") and "'" not in row and '"' not in row
+    for pair in row.strip("{} ").split(",") if plain else ():
+        index, _, value = pair.strip().partition(" ")
+        if not index.isdecimal() or not value.strip() or len(value.split()) > 1:
+            return f"expected 'index value', found {pair.strip()[:40]!r}", ""
+        if len(index) > 18 or int(index) >= n:
+            return f"the index {index[:40]} is too large", f"there are {n} attributes, 0 the first"
+        if not _is_number(value):
+            return f"expected a number for {header.attributes[int(index)].name!r}, found {value[:40]!r}", ""
+    return f"expected a sparse row {{index value, ...}}, found {_ends(row)!r}", "is the line cut short?"
+
+
+def _fault_in_dense(header: Header, row: str) -> tuple[str, str]:
+    """What is wrong with a dense row, and advice."""
+    expected = f"expected {counted(len(header.attributes), 'value')}"
+    if "'" in row or '"' in row:
+        return f"{expected}, found {_ends(row)!r}", "is a quotation mark missing?"
+    cells = [cell.strip() for cell in row.split(",")]
+    if len(cells) != len(header.attributes):
+        return f"{expected}, found {len(cells)}", "is the line cut short?"
+    for cell, attribute in zip(cells, header.attributes, strict=True):
+        if not _is_number(cell) and attribute.kind == "numeric":
+            return f"expected a number for {attribute.name!r}, found {cell[:40]!r}", ""
+        if not _is_number(cell) and set(attribute.values) <= _NOT_TEXT and attribute.kind == "nominal":
+            values = ", ".join(attribute.values)
+            return f"the attribute {attribute.name!r} has the value {cell[:40]!r}, expected one of {values}", ""
+    return f"{expected}, found {_ends(row)!r}", "is a quotation mark missing?"
+
+
+def _ends(row: str) -> str:
+    """A row; the middle of a long one is left out."""
+    return row if len(row) <= 60 else f"{row[:30]} ... {row[-25:]}"
+
+
+def _is_number(cell: str) -> bool:
+    """Whether the library takes a cell for a number, or for a missing one."""
+    try:
+        float(cell)
+    except ValueError:
+        return cell.strip() == "?"
+    return True
+
+
+def _check_cells(rows: Rows) -> None:
+    """Refuse NaN and infinities, which the library takes for numbers, and numbers which are not declared in {0,1}."""
+    sparse, attributes = is_sparse(rows.cells), rows.header.attributes
+    values = rows.cells.data if sparse else rows.cells
+    infinite = np.flatnonzero(~np.isfinite(values))
+    if len(infinite):
+        attribute, place = rows.place(int(infinite[0]))
+        found = values.flat[infinite[0]]
+        raise InvalidInputError(f"the value {found} of {attribute.name!r} is no finite number", place=place)
+    free = np.array([not a.values or j in rows.texts for j, a in enumerate(attributes)])
+    if free.all():
+        return
+    columns = rows.cells.indices if sparse else slice(None)
+    may_be = [(free | [text in a.values for a in attributes])[columns] for text in ("0", "1")]
+    wrong = np.flatnonzero(~(free[columns] | ((values == 0) & may_be[0]) | ((values == 1) & may_be[1])))
+    if len(wrong):
+        attribute, place = rows.place(int(wrong[0]))
+        what = f"the attribute {attribute.name!r} has the value {values.flat[wrong[0]]:g}, expected one of "
+        raise InvalidInputError(what + ", ".join(attribute.values), place=place)
+
 
 #: Which attributes are labels, as `read_arff` takes it.
 LabelAttributes: TypeAlias = str | int | PathLike | Sequence[str] | None
@@ -172,7 +770,7 @@ def read_arff(
         ids=None if id_at is None else _ids(rows, id_at),
         recipe=done,
         known=known,
-        weights=_numbers(rows, heavy[0]) if heavy else None,
+        weights=rows.column(heavy[0]) if heavy else None,
     )
     if recipe is None:
         return data
@@ -242,10 +840,8 @@ def _xml_beside(path: PathLike) -> Path | None:
 
 # ------------------------------------------------------------------------------------ columns of X and of Y
 
+
 #: By first column: the codes of a nominal attribute, and what each code says, 0 or 1; None for a column for each value.
-Coded: TypeAlias = dict[int, tuple[NDArray, NDArray | None]]
-
-
 def _is_spread(attribute: Attribute) -> bool:
     return attribute.kind == "nominal" and attribute.truth is None
 
@@ -268,32 +864,23 @@ def _features(rows: Rows, columns: NDArray[np.intp], most: int | None, is_new: b
     if is_new:
         spread = [(j, attribute) for j, attribute in attributes if _is_spread(attribute)]
         places = [Place(rows.header.name, attribute.line) for _, attribute in spread]
-        sizes = [(one.name, len(np.unique(rows.codes[j])), at) for (j, one), at in zip(spread, places, strict=True)]
+        sizes = [(one.name, len(np.unique(rows.column(j))), at) for (j, one), at in zip(spread, places, strict=True)]
         check_words(sizes, rows.n, most, may_be_text=False)
     return _columns(rows, columns, spread=True)
 
 
 def _ids(rows: Rows, j: int) -> NDArray[Any]:
     """Ids of the rows, from an attribute of any type."""
-    attribute = rows.header.attributes[j]
-    if j in rows.codes:
-        ids = np.array(rows.strings.get(j, attribute.values), dtype=object)[rows.codes[j]]
-        gap = np.flatnonzero(ids == "")
-        problem = "the id is empty"
+    values, texts = rows.column(j), rows.texts.get(j)
+    if texts is not None:
+        ids = np.array(texts, dtype=object)[values]
+        gap, problem = np.flatnonzero(ids == ""), "the id is empty"
     else:
-        values = _numbers(rows, j)
         gap = np.flatnonzero((values != np.rint(values)) | (np.abs(values) >= 2.0**53))
-        problem = "the id is no whole number"
-        ids = values if len(gap) else values.astype(np.int64)
+        ids, problem = values.astype(np.int64), "the id is no whole number"
     if len(gap):
         raise InvalidInputError(problem, place=Place(rows.header.name, int(rows.lines[gap[0]])))
     return ids
-
-
-def _numbers(rows: Rows, j: int) -> NDArray[np.float64]:
-    """Return the numbers of an attribute."""
-    column, _ = _columns(rows, np.array([j], dtype=np.intp), spread=False)
-    return np.asarray(column.toarray() if rows.sparse else column).ravel()
 
 
 def _check_labels(rows: Rows, columns: Sequence[int]) -> None:
@@ -309,28 +896,32 @@ def _check_labels(rows: Rows, columns: Sequence[int]) -> None:
 def _columns(rows: Rows, columns: NDArray[np.intp], spread: bool) -> tuple[Any, tuple[str, ...]]:
     """Columns for some attributes, dense or sparse as the file, and their names; `spread`: one for each value."""
     names: list[str] = []
-    target = np.full(len(rows.header.attributes), -1, dtype=np.int32)
-    coded: Coded = {}
+    target = np.full(len(rows.header.attributes), -1, dtype=np.int32)  # of each attribute of numbers
+    texts: list[tuple[int, int, NDArray[Any] | None]] = []  # attribute, first column, and what a single one holds
     for j in columns.tolist():
         attribute = rows.header.attributes[j]
         is_spread = spread and _is_spread(attribute)
-        target[j] = len(names)
-        if j in rows.codes:
-            coded[len(names)] = rows.codes[j], None if is_spread else np.array(attribute.truth)
+        if j in rows.texts:
+            texts.append((j, len(names), None if is_spread else np.array(attribute.truth)))
+        else:
+            target[j] = len(names)
         names += [f"{attribute.name}={value}" for value in attribute.values] if is_spread else [attribute.name]
-    build = _sparse_columns if rows.sparse else _dense_columns
+    build = _sparse_columns if is_sparse(rows.cells) else _dense_columns
+    coded = ((rows.column(j), start, truth) for j, start, truth in texts)
     return build(rows, target, len(names), coded), tuple(names)
 
 
+#: Positions of values, the first column for them, and the number that a single column has for each of them.
+Coded: TypeAlias = Iterator[tuple[NDArray[np.intp], int, NDArray[Any] | None]]
+
+
 def _dense_columns(rows: Rows, target: NDArray[np.int32], width: int, coded: Coded) -> NDArray[np.float64]:
-    cells = rows.n * width
     spread = f"values of nominal attributes make {counted(width, 'column')} of {len(target)} attributes"
-    CELLS.check(cells, spread, Place(rows.header.name), size=rows.n * len(target))
+    CELLS.check(rows.n * width, spread, Place(rows.header.name), size=rows.n * len(target))
     result = np.zeros((rows.n, width))
-    plain = np.setdiff1d(np.arange(len(target)), rows.textual)
-    wanted = np.flatnonzero(target[plain] >= 0)
-    result[:, _stretch(target[plain[wanted]])] = rows.numbers[:, _stretch(wanted)]
-    for start, (codes, truth) in coded.items():
+    wanted = np.flatnonzero(target >= 0)
+    result[:, _stretch(target[wanted])] = rows.cells[:, _stretch(wanted)]
+    for codes, start, truth in coded:
         if truth is None:
             result[np.arange(rows.n), start + codes] = 1.0
         else:
@@ -344,11 +935,11 @@ def _stretch(columns: NDArray[Any]) -> NDArray[Any] | slice:
 
 
 def _sparse_columns(rows: Rows, target: NDArray[np.int32], width: int, coded: Coded) -> csr_array:
-    at = np.repeat(np.arange(rows.n), np.frombuffer(rows.lengths, dtype=np.int64))
-    columns = target[np.frombuffer(rows.columns, dtype=np.int32)] if len(rows.columns) else np.zeros(0, dtype=np.int32)
+    at = np.repeat(np.arange(rows.n), np.diff(rows.cells.indptr))
+    columns = target[rows.cells.indices]
     wanted = columns >= 0
-    result = from_entries(rows.n, width, at[wanted], columns[wanted], rows.numbers[wanted])
-    for start, (codes, truth) in coded.items():
+    result = from_entries(rows.n, width, at[wanted], columns[wanted], rows.cells.data[wanted])
+    for codes, start, truth in coded:
         on = np.arange(rows.n) if truth is None else np.flatnonzero(truth[codes])
         at_column = start + codes if truth is None else np.full(len(on), start)
         result = result + from_entries(rows.n, width, on, at_column, np.ones(len(on)))

@@ -11,29 +11,44 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from cofactor.datasets.cells import ids_of, label_of, numbers_of, partly_known_label
 from cofactor.datasets.formats import read_table
-from cofactor.datasets.readers.feature_columns import FeatureOptions, cells_as_in, cells_of, features_by, recipe_of
-from cofactor.datasets.readers.frames import is_frame, table_of_frame
+from cofactor.datasets.readers.features import (
+    FeatureOptions,
+    cells_as_in,
+    cells_of,
+    check_sizes,
+    features_by,
+    recipe_of,
+)
 from cofactor.datasets.readers.label_columns import (
     LabelColumns,
     check_missing_cells,
+    check_separator,
     features_as_in,
     label_roles,
+    lists_as_text,
     positions_of,
+    tags_of,
 )
 from cofactor.datasets.readers.matrices import Form, generic_names, in_form, indicator
-from cofactor.datasets.readers.parquet_labels import is_list_layout, read_whole_lists, stored_labels
-from cofactor.datasets.readers.tag_column import check_separator, lists_as_text, tags_of
-from cofactor.datasets.readers.words import check_sizes
-from cofactor.datasets.table import ArrowTable, Table, TableOptions
+from cofactor.datasets.readers.parquet import is_list_layout, read_whole_lists, stored_labels
+from cofactor.datasets.table import (
+    ArrowTable,
+    Table,
+    TableOptions,
+    header_or_numbers,
+    ids_of,
+    is_frame,
+    label_of,
+    numbers_of,
+    partly_known_label,
+    table_of_frame,
+)
 from cofactor.datasets.types import LabelDataset
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, data_name
 from cofactor.recipe import Recipe
-from cofactor.text import counted, first_repeated, is_number
-
-__all__ = ["read_label_table"]
+from cofactor.text import counted, first_repeated
 
 _NUMBERED = re.compile(r"c\d+")  # names of the columns of a table without header
 
@@ -218,12 +233,10 @@ def read_label_table(
 
 def _table(path: PathLike | Any, written: Mapping[str, Any]) -> Table:
     """Return the table of a frame or a file, of which `written` says how it is written."""
-
-    def is_header(first: Sequence[str], _: Sequence[str]) -> bool:
-        return written.get("header", not any(map(is_number, first)))
-
     sep, encoding = written.get("sep"), written.get("encoding", "utf-8")
-    options = TableOptions(is_header, "features and labels", sep, encoding, long_cells=True)
+    options = TableOptions(
+        header_or_numbers(written.get("header")), "features and labels", sep, encoding, long_cells=True
+    )
     return table_of_frame(path) or read_table(path, options)
 
 

@@ -1,35 +1,35 @@
-"""Tables in Parquet files."""
+"""Tables, and features with labels, in Parquet files, read by Arrow; sizes are checked first: files may be forged.
 
+Features and labels have a column each, or there are three columns of lists: ``indices`` and ``values`` of the features
+which are not 0, and ``labels``.
+"""
+
+from __future__ import annotations
+
+import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import accumulate
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-from cofactor.datasets.readers.pieces import Choose, Mark, Piece
-from cofactor.datasets.table import ArrowTable, TableOptions, is_text
-from cofactor.errors import InvalidInputError, Place
+from cofactor.datasets.readers.label_columns import label_roles
+from cofactor.datasets.readers.matrices import Form, indicator
+from cofactor.datasets.readers.svmlight import Block, Chunk, ChunkOptions, ChunkSource, Extent, Layout, settle
+from cofactor.datasets.table import ArrowTable, Choose, Offset, Piece, TableOptions, finite_numbers, is_text, label_of
+from cofactor.datasets.types import Holds, LabelDataset, is_sparse
+from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, display_name
 from cofactor.limits import CELLS
 from cofactor.text import counted
-
-__all__ = [
-    "MAGIC",
-    "batches",
-    "looks_like_parquet",
-    "opened_parquet",
-    "parquet",
-    "pieces",
-    "read_parquet",
-    "reading",
-    "refuse_lost_beginning",
-    "write_blocks",
-]
 
 MAGIC = b"PAR1"
 
@@ -163,7 +163,7 @@ def batches(
             row = end
 
 
-def pieces(path: PathLike, options: TableOptions, choose: Choose, after: Mark) -> Iterator[Piece]:
+def pieces(path: PathLike, options: TableOptions, choose: Choose, after: Offset) -> Iterator[Piece]:
     """Yield the rows of a file some at a time; see `cofactor.datasets.formats.read_pieces`."""
     file = display_name(path)
     with opened_parquet(path) as opened:
@@ -179,7 +179,7 @@ def pieces(path: PathLike, options: TableOptions, choose: Choose, after: Mark) -
     for batch, first in batches(path, columns, PIECE_ROWS, after.rows, texts):
         rows = first + batch.num_rows
         table = ArrowTable(file, batch.select(columns), first)
-        yield Piece(table, dict(zip(positions, range(len(columns)), strict=True)), Mark(rows, size * rows // n_rows))
+        yield Piece(table, dict(zip(positions, range(len(columns)), strict=True)), Offset(rows, size * rows // n_rows))
 
 
 def write_blocks(stream: Any, blocks: Iterable[Mapping[str, NDArray[Any]]]) -> int:
@@ -209,3 +209,183 @@ def _arrow_table(columns: Mapping[str, NDArray[Any]], schema: Any) -> Any:
         raise InvalidInputError(
             f"Parquet cannot hold a column of mixed types ({reason})", advice="write .csv instead"
         ) from None
+
+
+ROW_GROUP = 16_384  # rows; a reader holds about one group in memory
+
+_KEY = b"cofactor"
+_NUMBERS = ("int", "uint", "float", "double", "half", "bool")
+_NARROW = {"float", "halffloat", "bool", "int8", "uint8"}  # types whose values float32 holds exactly
+_LISTS = ("indices", "values", "labels")
+
+
+def is_list_layout(schema: Any) -> bool:
+    """Whether a Parquet file has the columns of lists ``indices``, ``values`` and ``labels``."""
+    return all(schema.names.count(name) == 1 and _is_list(schema.field(name).type) for name in _LISTS)
+
+
+def _is_list(kind: Any) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def _stored(schema: Any) -> dict[str, list[str]]:
+    """Names of features and labels which `write_chunks` left in the file; nothing if they are not there."""
+    try:
+        found = json.loads((schema.metadata or {}).get(_KEY, b"{}"))
+    except (ValueError, RecursionError):
+        return {}
+    names = [found.get(key) if isinstance(found, dict) else None for key in ("features", "labels")]
+    whole = all(isinstance(some, list) and all(isinstance(name, str) for name in some) for some in names)
+    return found if whole else {}
+
+
+def stored_labels(schema: Any, drop: Sequence[str] = ()) -> list[str] | None:
+    """Names of labels which `write_chunks` left in the file, without those to be left out."""
+    found = _stored(schema).get("labels")
+    return None if found is None else [name for name in found if name not in drop]
+
+
+def holds(start: bytes, path: str | None) -> Holds | None:
+    """What a Parquet file holds: labels if it says which of its columns are labels; otherwise unknown."""
+    if path is None:
+        return None
+    try:
+        with opened_parquet(path) as file:
+            schema = file.schema_arrow
+    except InvalidInputError:
+        return None
+    return "labels" if is_list_layout(schema) or stored_labels(schema) is not None else None
+
+
+def _list_block(batch: Any, first_row: int, name: str) -> Block:
+    """Rows of a batch of lists; their lines are the numbers of the rows."""
+    parts = []
+    for column in _LISTS:
+        array = batch.column(column)
+        values = array.flatten()
+        if array.null_count or values.null_count:
+            gaps = np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))
+            where = f"row {first_row + 1 + gaps[0]}, column {column!r}" if len(gaps) else f"column {column!r}"
+            raise InvalidInputError("no value", advice="write an empty list", place=Place(name, column=where))
+        lengths = np.diff(array.offsets.to_numpy()).astype(np.int64)
+        parts.append((lengths, values.to_numpy(zero_copy_only=False)))
+    (n_entries, indices), (n_values, values), (n_labels, labels) = parts
+    rows = np.arange(first_row + 1, first_row + 1 + batch.num_rows)
+    if not np.array_equal(n_entries, n_values):
+        row = rows[np.flatnonzero(n_entries != n_values)[0]]
+        raise InvalidInputError("indices and values have different lengths", place=Place(name, column=f"row {row}"))
+    if indices.dtype.kind not in "iu" or labels.dtype.kind not in "iu" or values.dtype.kind not in "iuf":
+        raise InvalidInputError("indices and labels must be lists of integers, values of numbers", place=Place(name))
+    if not np.isfinite(values).all():
+        at = int(np.flatnonzero(~np.isfinite(values))[0])
+        row = rows[np.searchsorted(np.cumsum(n_entries), at, side="right")]
+        raise InvalidInputError("a value is NaN or infinite", place=Place(name, column=f"row {row}"))
+    values = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
+    return Block(n_labels, labels.astype(np.int64), n_entries, indices.astype(np.int64), values, rows)
+
+
+def _layout_of(schema: Any, blocks: Callable[[], Iterable[Block]], sizes: Sequence[int | None], name: str) -> Layout:
+    """How many features and labels there are in columns of lists: by their names, else by `sizes`, else by all rows."""
+    names = _stored(schema)
+    n_features, n_labels = (len(names["features"]), len(names["labels"])) if names else sizes
+    extent = Extent.of(blocks()) if n_features is None or n_labels is None else None
+    layout = settle(name, None, extent, n_features, n_labels, zero_based=True)
+    return replace(layout, names=(names["features"], names["labels"]) if names else None, unit="row")
+
+
+def open_chunks(path: PathLike, options: ChunkOptions) -> ChunkSource:
+    """Open a Parquet file of either layout for reading in chunks."""
+    with opened_parquet(path) as file:
+        schema, n_rows = file.schema_arrow, file.metadata.num_rows
+    return (_open_lists if is_list_layout(schema) else _open_columns)(path, options, schema, n_rows)
+
+
+def _open_lists(path: PathLike, options: ChunkOptions, schema: Any, n_rows: int) -> ChunkSource:
+    name = display_name(path)
+
+    def blocks(rows: int = ROW_GROUP) -> Iterator[Block]:
+        for batch, first in batches(path, _LISTS, min(rows, ROW_GROUP)):
+            yield _list_block(batch, first, name)
+
+    layout = _layout_of(schema, blocks, (options.n_features, options.n_labels), name)
+    return ChunkSource(
+        layout.feature_names, layout.label_names, n_rows, lambda rows: map(layout.matrices, blocks(rows))
+    )
+
+
+def _open_columns(path: PathLike, options: ChunkOptions, schema: Any, n_rows: int) -> ChunkSource:
+    name = display_name(path)
+    labels = stored_labels(schema, options.drop) if options.labels is None else options.labels
+    targets, features, _ = label_roles(schema.names, labels, options.drop, name)
+    kinds = {schema.names[j]: str(schema.field(j).type) for j in features}
+    for column, kind in kinds.items():
+        if not kind.startswith(_NUMBERS):
+            raise InvalidInputError(
+                f"has type {kind}; chunks need features of numbers",
+                advice=("read the whole file with load_labels, or leave it out with ", Argument("drop", [column])),
+                place=Place(name, column=f"column {column!r}"),
+            )
+    dtype = np.float32 if set(kinds.values()) <= _NARROW else np.float64
+    label_names = tuple(schema.names[j] for j in targets)
+    columns = [*kinds, *label_names]
+
+    def read(rows: int) -> Iterator[Chunk]:
+        for batch, first in batches(path, columns, min(rows, ROW_GROUP)):
+            table = ArrowTable(name, batch.select(columns), first)
+            X = np.empty((batch.num_rows, len(kinds)), dtype=dtype)
+            for j in range(len(kinds)):
+                X[:, j] = finite_numbers(table, j)
+            on = [label_of(table, j) for j in range(len(kinds), len(columns))]
+            yield X, indicator(np.column_stack(on) if on else np.zeros((len(X), 0)), name)
+
+    return ChunkSource(tuple(kinds), label_names, n_rows, read)
+
+
+def read_whole_lists(table: Any, name: str, sparse: Form, title: str) -> LabelDataset:
+    """Data set of a Parquet table in memory which has the layout of lists."""
+    blocks = [_list_block(batch, 0, name) for batch in table.combine_chunks().to_batches() if batch.num_rows]
+    return _layout_of(table.schema, lambda: blocks, (None, None), name).dataset(blocks, sparse, title)
+
+
+class ParquetWriter:
+    """Writes rows in pieces to a Parquet file of either layout."""
+
+    def __init__(self, stream: Any, X: Any, features: Sequence[str], labels: Sequence[str]):
+        if len(features) != X.shape[1]:
+            raise InvalidInputError(
+                f"{len(features)} names for {counted(X.shape[1], 'feature')}", argument="feature_names"
+            )
+        if len(set(features) | set(labels)) < len(features) + len(labels):
+            raise InvalidInputError("the names of features and labels must all be different")
+        self.lists = is_sparse(X)
+        self.features, self.labels = list(features), list(labels)
+        number = pa.float32() if X.dtype == np.float32 else pa.float64()
+        if self.lists:
+            fields = [("indices", pa.list_(pa.int32())), ("values", pa.list_(number)), ("labels", pa.list_(pa.int32()))]
+        else:
+            fields = [*((name, number) for name in features), *((name, pa.bool_()) for name in labels)]
+        names = json.dumps({"features": self.features, "labels": self.labels}).encode()
+        self.schema = pa.schema(fields, metadata={_KEY: names})
+        self.dtype = np.float32 if X.dtype == np.float32 else np.float64
+        self.writer = parquet().ParquetWriter(stream, self.schema)
+
+    def write(self, X: csr_array, Y: csr_array) -> None:
+        """Write some rows."""
+        X = X.astype(self.dtype, copy=False)
+        if self.lists:
+            offsets = [pa.array(matrix.indptr, type=pa.int32()) for matrix in (X, Y)]
+            columns = [
+                pa.ListArray.from_arrays(offsets[0], pa.array(X.indices, type=pa.int32())),
+                pa.ListArray.from_arrays(offsets[0], pa.array(X.data)),
+                pa.ListArray.from_arrays(offsets[1], pa.array(Y.indices, type=pa.int32())),
+            ]
+        else:
+            dense, on = X.toarray(order="F"), Y.toarray(order="F") > 0
+            columns = [pa.array(dense[:, j]) for j in range(X.shape[1])] + [
+                pa.array(on[:, j]) for j in range(Y.shape[1])
+            ]
+        self.writer.write_table(pa.table(columns, schema=self.schema), row_group_size=ROW_GROUP)
+
+    def close(self) -> None:
+        """Finish the file."""
+        self.writer.close()

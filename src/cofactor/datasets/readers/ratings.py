@@ -1,12 +1,14 @@
-"""Ratings from files of the user's own: CSV, TSV, ``::``-separated text and Parquet.
+"""Ratings, pairs and interactions from files of the user's own: CSV, TSV, ``::``-separated text and Parquet.
 
-Text may be gzip-compressed and may come from standard input (``-``). Everything that cannot be read raises
-an error which names the file and the line, what was expected and what was found.
+Text may be gzip-compressed and may come from standard input (``-``). Everything that cannot be read raises an error
+which names the file and the line, what was expected and what was found. Files of any size are read batch by batch.
 """
 
+from __future__ import annotations
+
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cofactor.coding import Coding
 from cofactor.columns import (
+    ALIASES,
     Column,
     explicit_timestamp,
     find_timestamp,
@@ -21,22 +24,31 @@ from cofactor.columns import (
     has_index,
     is_called,
     is_time,
+    names_ratings,
+    plain,
     refuse_other_tables,
     resolve_columns,
+    why_interactions,
 )
-from cofactor.datasets.binning import BinBy, Bins
-from cofactor.datasets.cells import IdMode, ids_of, numbers_of, stack_pairs, times_of
-from cofactor.datasets.formats import read_table
-from cofactor.datasets.readers.looks import warn_of_counts, warn_of_zeros
-from cofactor.datasets.table import Table, TableOptions, Words
-from cofactor.datasets.types import RatingDataset
+from cofactor.datasets.formats import read_pieces, read_table
+from cofactor.datasets.levels import BinBy, Bins, looks_like_ratings, warn_of_counts, warn_of_zeros
+from cofactor.datasets.table import (
+    IdMode,
+    Offset,
+    Table,
+    TableOptions,
+    Words,
+    ids_of,
+    numbers_of,
+    stack_pairs,
+    times_of,
+)
+from cofactor.datasets.types import InteractionDataset, RatingDataset
 from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
 from cofactor.files import PathLike, data_name
 from cofactor.limits import MAX_LEVELS
 from cofactor.recipe import truth_of
 from cofactor.text import counted, is_number
-
-__all__ = ["Scale", "read_pairs", "read_ratings"]
 
 #: Levels: numbers, words, or what those of other ratings stand for.
 Scale: TypeAlias = ArrayLike | Sequence[str] | Coding
@@ -141,9 +153,9 @@ def read_ratings(
     """
     table = opened(path, sep, header, encoding, ids, rated=True)
     positions = positions_of(table, {"user": user, "item": item, "rating": rating}, timestamp)
-    told: dict[str, Any] = {"scale": scale, "bins": bins, "bin_by": bin_by, "drop_rating": drop_rating}
-    told |= {"timed": timestamp is not None, "guessed": rating is None}
-    return ratings_in(table, positions, ids, name or data_name(path), **told)
+    how: dict[str, Any] = {"scale": scale, "bins": bins, "bin_by": bin_by, "drop_rating": drop_rating}
+    how |= {"timed": timestamp is not None, "guessed": rating is None}
+    return ratings_in(table, positions, ids, name or data_name(path), **how)
 
 
 def ratings_in(
@@ -182,21 +194,16 @@ def ratings_in(
         raise InvalidInputError(
             "says how to cut, but not into how many levels", argument="bin_by", found=bin_by, advice=number
         )
-    y, coding = rating_numbers(table, positions["rating"], scale)
+    y, coding, _ = rating_numbers(table, positions["rating"], scale, drop_rating)
     X, times = pairs_in(table, positions, ids), times_in(table, positions, asked=timed)
     if coding is not None and drop_rating is not None:
         raise InvalidInputError((Argument("drop_rating"), f" is for numbers; these are {', '.join(coding.words)}"))
-    dropped = np.zeros(len(y), dtype=bool) if drop_rating is None else np.isin(y, drop_rating)
-    levels = None
-    if coding is not None:
-        levels = np.array(coding.scale, dtype=np.float64)
-    elif scale is not None and not isinstance(scale, Coding):
-        levels = check_on_scale(scale, y, dropped, table, positions["rating"])
+    levels = scale if coding is None else coding.scale
     data = RatingDataset(
         name=name,
         X=X,
         y=y,
-        scale=levels,
+        scale=None if levels is None or isinstance(levels, Coding) else np.array(levels, dtype=np.float64),
         timestamps=times,
         description=f"{counted(len(y), 'rating')} read from {table.file}, {origin(table.names, positions)}",
         coding=coding,
@@ -216,11 +223,12 @@ def ratings_in(
             _warn_of_guess(table, positions["rating"])
     if data.scale is not None:
         return data
-    levels = _infer_scale(data.y)
-    if levels is not None:
-        position = positions["rating"]
-        warn_of_counts(data.y, levels, position if table.names is None else table.names[position])
-    return replace(data, scale=levels)
+    found = np.unique(data.y)
+    if len(found) > MAX_LEVELS:
+        return data
+    position = positions["rating"]
+    warn_of_counts(data.y, found, position if table.names is None else table.names[position])
+    return replace(data, scale=found)
 
 
 def read_pairs(
@@ -407,8 +415,10 @@ def origin(header: Sequence[str] | None, positions: Mapping[str, int]) -> str:
     return ", ".join(f"{role} from column {repr(header[k]) if header else k}" for role, k in positions.items())
 
 
-def rating_numbers(table: Table, position: int, scale: Scale | None) -> tuple[NDArray[np.float64], Coding | None]:
-    """Return ratings as finite numbers, and what these stand for where the file has words."""
+def rating_numbers(
+    table: Table, position: int, scale: Scale | None, drop_rating: float | Sequence[float] | None
+) -> tuple[NDArray[np.float64], Coding | None, NDArray[np.bool_]]:
+    """Return ratings as finite numbers, on the scale if it has numbers; what words stand for; and which are dropped."""
     coding: Coding | None = None
     if isinstance(scale, Coding):
         coding = scale if scale.words else None
@@ -420,14 +430,17 @@ def rating_numbers(table: Table, position: int, scale: Scale | None) -> tuple[ND
     if isinstance(found, Words) and coding is None and not any(map(is_number, found.values)):
         coding = _words_known(found, table, position, scale)
     if coding is not None:
-        cells = found if isinstance(found, Words) else table.words(position)
-        return _by_words(cells, coding, table, position), coding
+        y = _by_words(found if isinstance(found, Words) else table.words(position), coding, table, position)
+        return y, coding, np.zeros(len(y), dtype=bool)
     y = numbers_of(table, position) if isinstance(found, Words) else found
     bad = np.flatnonzero(~np.isfinite(y))
     if len(bad):
         row = int(bad[0])
         raise InvalidInputError(f"the rating is {y[row]}, expected a finite number", place=table.place(row, position))
-    return y, None
+    dropped = np.isin(y, () if drop_rating is None else drop_rating)
+    if scale is not None and not isinstance(scale, Coding):
+        _check_on_scale(scale, y, dropped, table, position)
+    return y, None, dropped
 
 
 def _words_known(found: Words, table: Table, position: int, scale: Scale | None) -> Coding | None:
@@ -467,21 +480,329 @@ def _warn_of_guess(table: Table, position: int) -> None:
         warnings.warn(InputWarning((guess, Argument("rating", name), how)), stacklevel=4)
 
 
-def _infer_scale(y: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    levels = np.unique(y)
-    return levels if len(levels) <= MAX_LEVELS else None
-
-
-def check_on_scale(
+def _check_on_scale(
     scale: ArrayLike, y: NDArray[np.float64], dropped: NDArray[np.bool_], table: Table, position: int
-) -> NDArray[np.float64]:
+) -> None:
     levels = np.array(scale, dtype=np.float64)
     if levels.ndim != 1 or len(levels) == 0 or not np.all(np.diff(levels) > 0):
         raise InvalidInputError("expected a sequence of increasing ratings", argument="scale", found=scale)
-    off = np.flatnonzero(~np.isin(y, levels) & ~dropped)
-    if len(off):
-        row, expected = int(off[0]), ", ".join(f"{level:g}" for level in levels)
+    off = ~np.isin(y, levels) & ~dropped
+    if off.any():
+        row, expected = int(np.argmax(off)), ", ".join(f"{level:g}" for level in levels)
         raise InvalidInputError(
             f"the rating {y[row]:g} is not on the scale {expected}", place=table.place(row, position)
         )
-    return levels
+
+
+def read_interactions(
+    path: PathLike,
+    user: Column | None = None,
+    item: Column | None = None,
+    count: Column | None = None,
+    timestamp: Column | None = None,
+    *,
+    kind: Column | None = None,
+    sep: str | None = None,
+    header: bool | None = None,
+    encoding: str = "utf-8",
+    ids: IdMode = "auto",
+    name: str | None = None,
+) -> InteractionDataset:
+    r"""Read who interacted with what from a text or Parquet file: clicks, plays, purchases, or what was rated at all.
+
+    Parameters
+    ----------
+    path, user, item, timestamp, sep, header, encoding, ids, name
+        As in `read_ratings`. Other columns, also ratings, say nothing here. Without header, the third of three columns
+        holds times if its first cell is one.
+    count : str or int, optional
+        Column that says how often each pair occurred: numbers, at least 0. By default one that is called count, plays,
+        clicks, views, purchases or the like, and otherwise each row is one interaction.
+    kind : str or int, optional
+        Column of the kind of each event: view, cart, purchase. By default one that is called event, event_type, action,
+        behavior, kind or the like, where there are no ratings.
+
+    Returns
+    -------
+    InteractionDataset
+        In the order of the file. Models add up the counts of pairs that occur twice; where there is no count, but a
+        column of ratings, an item that was rated again counts once, when it was rated last (``n_dropped`` says how
+        many ratings are left out so).
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError, InvalidInputError
+        As in `read_ratings`; also if a count is negative or not finite, or `count` names a column of ratings.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "plays.csv")
+    >>> _ = path.write_text("who,song,plays\nann,Help,4\nbob,Help,1\n")
+    >>> data = read_interactions(path)
+    >>> data.X.tolist(), data.y.tolist()
+    ([['ann', 'Help'], ['bob', 'Help']], [4.0, 1.0])
+    >>> folder.cleanup()
+    """
+    table = opened(path, sep, header, encoding, ids, rated=None)
+    _, by_name = why_interactions(table.names, table.first_row)
+    columns = {"user": user, "item": item, "count": count, "timestamp": timestamp, "kind": kind}
+    return _interactions(table, columns, by_name, ids, name or data_name(path))
+
+
+def read_ratings_or_interactions(
+    path: PathLike,
+    user: Column | None = None,
+    item: Column | None = None,
+    timestamp: Column | None = None,
+    *,
+    sep: str | None = None,
+    header: bool | None = None,
+    encoding: str = "utf-8",
+    ids: IdMode = "auto",
+    name: str | None = None,
+    **rating: Any,
+) -> tuple[RatingDataset, str]:
+    r"""Read what a file holds: ratings, or interactions where its columns show that there are no ratings.
+
+    Parameters
+    ----------
+    path, user, item, timestamp, sep, header, encoding, ids, name
+        As in `read_ratings`.
+    **rating
+        rating, scale, bins, bin_by and drop_rating as in `read_ratings`: any of them but `scale` says that there are
+        ratings.
+
+    Returns
+    -------
+    data : RatingDataset or InteractionDataset
+    why : str
+        Why these are interactions; empty for ratings.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "clicks.csv")
+    >>> _ = path.write_text("user,item\nann,Up\nbob,Up\n")
+    >>> read_ratings_or_interactions(path)
+    (InteractionDataset('clicks.csv': 2 interactions, 2 users, 1 item), 'there is no column beside users and items')
+    >>> folder.cleanup()
+    """
+    scale = rating.pop("scale", None)
+    asked = {key: value for key, value in rating.items() if value is not None and (key, value) != ("bin_by", "auto")}
+    table = opened(path, sep, header, encoding, ids, rated=True if asked else None)
+    called = name or data_name(path)
+    why, by_name = ("", {}) if asked else why_interactions(table.names, table.first_row, timed=timestamp is not None)
+    if why:
+        columns = {"user": user, "item": item, "count": None, "timestamp": timestamp, "kind": None}
+        return _interactions(table, columns, by_name, ids, called), why
+    column = asked.pop("rating", None)
+    positions = positions_of(table, {"user": user, "item": item, "rating": column}, timestamp)
+    how: dict[str, Any] = {"timed": timestamp is not None, "guessed": column is None, "scale": scale}
+    data = ratings_in(table, positions, ids, called, **how, **asked)
+    if scale is None and not asked and data.n_ratings and (data.y == data.y[0]).all():
+        shown = f"{data.y[0]:g}" if data.coding is None or not data.coding.words else data.coding.named(data.y[:1])[0]
+        ones = np.ones(data.n_ratings)
+        text = data.description.replace("rating", "interaction", 1)
+        interactions = InteractionDataset(called, data.X, ones, None, timestamps=data.timestamps, description=text)
+        return interactions, f"all ratings are {shown}"
+    return data, ""
+
+
+def _interactions(
+    table: Table, columns: dict[str, Any], by_name: dict[str, Any], ids: IdMode, name: str
+) -> InteractionDataset:
+    """Return the interactions of a table; `columns` were asked for, and `by_name` are those that their names show."""
+    known = {role: by_name.get(role) if asked is None else asked for role, asked in columns.items()}
+    timestamp = known.pop("timestamp")
+    wanted = {role: column for role, column in known.items() if role in ("user", "item") or column is not None}
+    positions = positions_of(table, wanted, timestamp)
+    X = pairs_in(table, positions, ids)
+    counts = np.ones(len(X))
+    if "count" in positions:
+        counts = numbers_of(table, positions["count"])
+        _check_counts(counts, table, positions["count"])
+    times = times_in(table, positions, asked=columns["timestamp"] is not None)
+    named = table.words(positions["kind"]) if "kind" in positions else None
+    n_rows = len(X)
+    if "count" not in positions and named is None and names_ratings(table.names, table.first_row):
+        last = _last_of_each(X, times)
+        X, counts, times = X[last], counts[last], None if times is None else times[last]
+    kinds = None if named is None else np.array(named.values)[named.codes]
+    text = f"{counted(len(X), 'interaction')} read from {table.file}, {origin(table.names, positions)}"
+    more: dict[str, Any] = {"timestamps": times, "description": text, "n_dropped": n_rows - len(X), "kinds": kinds}
+    return InteractionDataset(name, X, counts, None, **more)
+
+
+def _last_of_each(X: NDArray[Any], times: NDArray[np.int64] | None) -> NDArray[np.intp]:
+    """Return the rows of pairs when they came last, by time or else by their order, in the order of the file.
+
+    Examples
+    --------
+    >>> X = np.array([[1, 7], [2, 7], [1, 7]])
+    >>> _last_of_each(X, None).tolist(), _last_of_each(X, np.array([9, 5, 8])).tolist()
+    ([1, 2], [0, 1])
+    """
+    users, items = (_numbered(column) for column in X.T)
+    pairs = users * (int(items.max(initial=0)) + 1) + items
+    order = np.arange(len(X)) if times is None else np.argsort(times, kind="stable")
+    _, first_from_end = np.unique(pairs[order][::-1], return_index=True)
+    return np.sort(order[::-1][first_from_end])
+
+
+def _numbered(ids: NDArray[Any]) -> NDArray[np.int64]:
+    """Return a number for each id, the same for the same id; ids may be of several types."""
+    if ids.dtype != object:
+        return np.unique(ids, return_inverse=True)[1].astype(np.int64)
+    number = {one: k for k, one in enumerate(dict.fromkeys(ids.tolist()))}
+    return np.fromiter(map(number.__getitem__, ids.tolist()), np.int64, len(ids))
+
+
+def _check_counts(counts: Any, table: Table, position: int) -> None:
+    """Refuse what is no count, and ratings given as counts."""
+    bad = np.flatnonzero(~(np.isfinite(counts) & (counts >= 0)))
+    if bad.size:
+        k = int(bad[0])
+        negative = "leave out pairs without an interaction; of likes and dislikes a model of ratings learns"
+        advice: Any = (negative, ": ", Argument("rating"), " names their column") if counts[k] < 0 else ""
+        raise InvalidInputError(
+            f"the count is {counts[k]:g}, expected a number of at least 0",
+            advice=advice,
+            place=table.place(k, position),
+        )
+    named = table.names is not None and plain(table.names[position]) not in ALIASES["rating"]
+    if not named and looks_like_ratings(counts):
+        found = ", ".join(f"{one:g}" for one in np.unique(counts))
+        advice = ("leave ", Argument("count"), " out")
+        raise InvalidInputError(
+            f"these look like ratings, not counts: {found}", advice=advice, place=table.column_place(position)
+        )
+    if counts.size and not counts.any():
+        raise InvalidInputError("all counts are 0: there are no interactions", place=table.column_place(position))
+
+
+_RATING = Argument("rating")
+
+
+@dataclass(frozen=True)
+class BatchOptions:
+    """How to read files of ratings; the parameters are those of `read_ratings`."""
+
+    user: Column | None = None
+    item: Column | None = None
+    rating: Column | None = None
+    timestamp: Column | None = None
+    sep: str | None = None
+    header: bool | None = None
+    encoding: str = "utf-8"
+    scale: Scale | None = None
+    drop_rating: float | Sequence[float] | None = None
+
+
+@dataclass(frozen=True)
+class RatingBatch:
+    """Some ratings of a file.
+
+    Attributes
+    ----------
+    users, items : pyarrow.Array
+        Integers or text, as `Table.id_cells` returns them.
+    values : ndarray of shape (n,), float64
+        Finite.
+    times : ndarray of shape (n,), int64, or None
+        Seconds since 1970.
+    rows : ndarray of shape (n,)
+        Which row of the table each is.
+    table : Table
+        What was read.
+    positions : mapping of str to int
+        Columns of the table by role.
+    after : Offset
+        Where reading goes on.
+    """
+
+    users: Any
+    items: Any
+    values: NDArray[np.float64]
+    times: NDArray[np.int64] | None
+    rows: NDArray[np.int64]
+    table: Table
+    positions: Mapping[str, int]
+    after: Offset
+
+    def place(self, row: int, role: str | None = None) -> Place:
+        """Return where one of these ratings stands, or a cell of it."""
+        return self.table.place(int(self.rows[row]), None if role is None else self.positions[role])
+
+
+def rating_batches(
+    path: PathLike, options: BatchOptions, after: Offset | None = None, *, timed: bool | None = None
+) -> Iterator[RatingBatch]:
+    """Read ratings from a text or Parquet file, some at a time.
+
+    Parameters
+    ----------
+    path : path-like
+        As for `read_ratings`, but not standard input.
+    options : BatchOptions
+        How to read it. Ratings which are words need a scale.
+    after : Offset, optional
+        Where to go on; by default from the beginning.
+    timed : bool, optional
+        Whether earlier batches of this file had times. If not, none are looked for; if so, what is no time is an error.
+
+    Yields
+    ------
+    RatingBatch
+        In the order of the file; of no more than 16 MB of text, or about a million rows of Parquet.
+
+    Raises
+    ------
+    InvalidInputError
+        If the file is malformed, or a rating is no finite number, or not on the scale; the message names the place. If
+        its columns show that it holds interactions, and nobody said which one has ratings.
+    """
+    o = options
+    wanted = {"user": o.user, "item": o.item, "rating": o.rating}
+    as_table = table_options(o.sep, o.header, o.encoding, rated=True)
+
+    def choose(table: Table) -> Mapping[str, int]:
+        if o.rating is None and o.drop_rating is None:
+            _refuse_interactions(table)
+        return positions_of(table, wanted, o.timestamp)
+
+    for piece in read_pieces(path, as_table, choose, after):
+        table, positions = piece.table, piece.positions
+        values, coding, dropped = rating_numbers(table, positions["rating"], o.scale, o.drop_rating)
+        if coding is not None and o.scale is None:
+            words = ("give them in order from low to high, such as ", Argument("scale", list(coding.words)))
+            place = table.column_place(positions["rating"])
+            raise InvalidInputError("the ratings are words", advice=words, place=place)
+        kept = np.flatnonzero(~dropped)
+        users, items = (table.id_cells(positions[role]) for role in ("user", "item"))
+        times = None
+        if timed is not False:
+            times = times_in(table, positions, asked=timed or o.timestamp is not None)
+        timed = times is not None
+        if len(kept) < len(values):
+            users, items = users.take(kept), items.take(kept)
+            values, times = values[kept], None if times is None else times[kept]
+        yield RatingBatch(users, items, values, times, kept, table, positions, piece.after)
+
+
+def _refuse_interactions(table: Table) -> None:
+    """Refuse a table whose columns show what users interacted with, and not how they liked it."""
+    why, _ = why_interactions(table.names, table.first_row)
+    if why:
+        elsewhere = "interactions are learned from in memory: give the file itself to cofactor fit, or in Python"
+        named = "or, if one of the columns says how much users liked items, name it with "
+        raise InvalidInputError(
+            f"holds interactions and no ratings, since {why}",
+            advice=(
+                f"shards are of ratings, and {elsewhere} read_interactions(file) to a Recommender; {named}",
+                _RATING,
+            ),
+            place=Place(table.file),
+        )

@@ -1,26 +1,430 @@
-"""libsvm multi-label files and the text format of the extreme-classification repository."""
+"""libsvm and extreme-classification text: rows read by scikit-learn (speed), or here for lines in errors.
+
+Of plain lines ``1,3 5:0.2 7:1`` scikit-learn makes arrays. It takes ``1.5`` and ``inf`` for labels and NaN for values,
+wants indices in order, names no line, and does not know a first line of sizes. So everything else is read word by word,
+and an error names its line. Both ways accept the same lines and give the same arrays; either reads some at a time.
+"""
 
 from __future__ import annotations
 
+import io
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, islice, pairwise
-from typing import IO, Any
+from typing import IO, Any, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from cofactor.datasets.readers import svm_text
-from cofactor.datasets.readers.chunked import Chunk, ChunkOptions, joined
-from cofactor.datasets.readers.matrices import Form, in_form, indicator
-from cofactor.datasets.readers.svm_layout import Base, Extent, needs_extent, settle
+from cofactor.datasets.readers.matrices import Form, generic_names, in_form, indicator, small_indices, stacked
 from cofactor.datasets.types import Holds, LabelDataset, is_sparse
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, data_name, display_name, opened, replacing
+from cofactor.limits import COLUMNS
 from cofactor.text import counted
-from cofactor.typing import Features, Labels
+from cofactor.typing import LABEL_DTYPE, Features, Labels
 
-__all__ = ["looks_like_libsvm", "read_libsvm", "write_libsvm"]
+BLOCK_BYTES = 1 << 21
+
+_PLAIN = b"0123456789 \t\r\n,:.-+eE"  # of other signs scikit-learn takes more than we do, such as nan and 1_000
+_SIGNED = re.compile(rb"\n[ \t\r]*+[\d,]*+[.eE+-]|[ \t\r][+-]")  # a label or an index which is no plain integer
+_LARGEST_INDEX = 2**31 - 2
+_MOST_DIGITS = 18  # of a number of rows, features or labels
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some rows of a file.
+
+    For each row the number of its labels, the number of its entries and its line; and the labels, the indices and the
+    values of all rows, one row after the other.
+    """
+
+    n_labels: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    n_entries: NDArray[np.int64]
+    indices: NDArray[np.int64]
+    values: NDArray[np.float64]
+    lines: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """First line ``N D L`` of the extreme-classification format."""
+
+    n_rows: int
+    n_features: int
+    n_labels: int
+
+
+def sizes_of(line: bytes) -> Sizes | None:
+    """Sizes if a line holds three numbers, otherwise None; a row of labels and entries never looks like this."""
+    words = line.split()
+    if len(words) == 3 and all(word.isdigit() and len(word) <= _MOST_DIGITS for word in words):
+        return Sizes(*map(int, words))
+    return None
+
+
+def read_blocks(stream: IO[bytes], name: str, size: int = BLOCK_BYTES) -> tuple[Sizes | None, Iterator[Block]]:
+    """Return the sizes if the first line has them, and the rows, some at a time.
+
+    In a file with sizes each line is a row, and there must be as many rows as they say; otherwise blank lines are no
+    rows.
+    """
+    first = stream.readline()
+    sizes = sizes_of(first)
+    found = _blocks(stream, b"" if sizes else first, 2 if sizes else 1, name, size, keep_blank=sizes is not None)
+    return sizes, found if sizes is None else _counted(found, sizes.n_rows, name)
+
+
+def _blocks(stream: IO[bytes], rest: bytes, number: int, name: str, size: int, keep_blank: bool) -> Iterator[Block]:
+    parts = [rest]  # of a line which may go on
+    while data := stream.read(size):
+        cut = data.rfind(b"\n") + 1
+        if not cut:
+            parts.append(data)
+            continue
+        whole, parts = b"".join([*parts, data[:cut]]), [data[cut:]]
+        yield parse(whole, number, name, keep_blank)
+        number += whole.count(b"\n")
+    rest = b"".join(parts)
+    if rest:
+        yield parse(rest, number, name, keep_blank)
+
+
+def _counted(blocks: Iterator[Block], n_rows: int, name: str) -> Iterator[Block]:
+    """Yield the same blocks without the blank lines after the last row; a wrong number of rows is an error."""
+    missing = n_rows
+    for block in blocks:
+        extra = len(block.lines) - missing
+        if extra > 0:
+            beyond = np.flatnonzero((block.n_labels + block.n_entries)[missing:])
+            if len(beyond):
+                line = block.lines[missing + beyond[0]]
+                raise InvalidInputError(
+                    f"more rows than the {n_rows} which the first line announces", place=Place(name, int(line))
+                )
+            block = replace(
+                block,
+                n_labels=block.n_labels[:missing],
+                n_entries=block.n_entries[:missing],
+                lines=block.lines[:missing],
+            )
+        missing -= len(block.lines)
+        yield block
+    if missing:
+        raise InvalidInputError(
+            f"the first line announces {n_rows} rows, found {n_rows - missing}",
+            advice="is the file cut short?",
+            place=Place(name),
+        )
+
+
+def parse(data: bytes, number: int, name: str, keep_blank: bool) -> Block:
+    """Rows of some whole lines; `number` is the number of the first line."""
+    if not data.endswith(b"\n"):
+        data += b"\n"
+    block = _fast(data, number, keep_blank)
+    return _careful(data, number, name, keep_blank) if block is None else block
+
+
+def _fast(data: bytes, number: int, keep_blank: bool) -> Block | None:
+    """Parse all lines by scikit-learn, or return None if they have to be looked at one by one."""
+    if data.translate(None, _PLAIN) or _SIGNED.search(b"\n" + data):
+        return None
+    from sklearn.datasets import load_svmlight_file  # only here, since it takes long to import
+
+    lines = np.arange(number, number + data.count(b"\n"))
+    try:
+        X, found = load_svmlight_file(io.BytesIO(data), multilabel=True, zero_based=True)
+        sizes = np.fromiter(map(len, found), np.int64, len(found))
+        labels = np.fromiter(chain.from_iterable(found), np.float64, sizes.sum())
+    except (ValueError, OverflowError):
+        return None
+    if len(found) < len(lines) and not keep_blank:
+        lines = lines[[bool(line.strip()) for line in data.split(b"\n")[:-1]]]
+    largest = max(labels.max(initial=0), X.indices.max(initial=0))
+    if len(found) != len(lines) or largest > _LARGEST_INDEX or not np.isfinite(X.data).all():
+        return None
+    return Block(sizes, labels.astype(np.int64), np.diff(X.indptr), X.indices.astype(np.int64), X.data, lines)
+
+
+# --------------------------------------------------------------------------------------- the careful way
+
+
+def _careful(data: bytes, number: int, name: str, keep_blank: bool) -> Block:
+    labels: list[int] = []
+    indices: list[int] = []
+    values: list[float] = []
+    counts: list[tuple[int, int, int]] = []
+    for at, raw in enumerate(data.split(b"\n")[:-1], start=number):
+        place = Place(name, at)
+        words = _text(raw, place).partition("#")[0].split()
+        if not words and not keep_blank:
+            continue
+        before = len(labels), len(indices)
+        if words and ":" not in words[0]:
+            labels += [_integer(word, "label", place) for word in words.pop(0).split(",")]
+        for word in words:
+            index, colon, value = word.partition(":")
+            if not colon:
+                raise InvalidInputError(
+                    f"expected index:value, found {word[:40]!r}", advice="labels are joined by commas", place=place
+                )
+            indices.append(_integer(index, "index", place))
+            values.append(_number(value, place))
+        counts.append((len(labels) - before[0], len(indices) - before[1], at))
+    table = np.array(counts, dtype=np.int64).reshape(-1, 3)
+    return Block(
+        table[:, 0],
+        np.array(labels, dtype=np.int64),
+        table[:, 1],
+        np.array(indices, dtype=np.int64),
+        np.array(values, dtype=np.float64),
+        table[:, 2],
+    )
+
+
+def _text(raw: bytes, place: Place) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        raise InvalidInputError("is no text", place=place) from None
+
+
+def _integer(word: str, what: str, place: Place) -> int:
+    if not (word.isascii() and word.isdigit()):
+        found = repr(word[:40]) if word else "none"
+        article = "an" if what == "index" else "a"
+        raise InvalidInputError(f"expected {article} {what}, which is an integer from 0, found {found}", place=place)
+    number = int(word[-_MOST_DIGITS:])
+    if number > _LARGEST_INDEX or word[:-_MOST_DIGITS].strip("0"):
+        raise InvalidInputError(f"the {what} {word[:40]} is larger than {_LARGEST_INDEX}", place=place)
+    return number
+
+
+def _number(word: str, place: Place) -> float:
+    try:
+        value = float(word)
+    except ValueError:
+        value = math.nan
+    if "_" in word or not math.isfinite(value):
+        raise InvalidInputError(f"expected a finite number after the colon, found {word[:40]!r}", place=place)
+    return value
+
+
+#: Whether numbers in a file count from 0 or from 1, or "auto"; a tuple has a value for indices and one for labels.
+Base = Literal["auto"] | bool | tuple[Literal["auto"] | bool, Literal["auto"] | bool]
+
+
+@dataclass
+class Extent:
+    """Smallest and largest number in all rows, and the line of the largest; each for indices, then for labels."""
+
+    least: list[int]
+    most: list[int]
+    lines: list[int]
+
+    @classmethod
+    def of(cls, blocks: Iterable[Block]) -> Extent:
+        """Extent of some blocks of rows."""
+        extent = cls([1, 1], [-1, -1], [0, 0])
+        for block in blocks:
+            for k, (found, counts) in enumerate(((block.indices, block.n_entries), (block.labels, block.n_labels))):
+                if not len(found):
+                    continue
+                extent.least[k] = min(extent.least[k], int(found.min()))
+                at = int(found.argmax())
+                if found[at] > extent.most[k]:
+                    extent.most[k] = int(found[at])
+                    extent.lines[k] = int(block.lines[np.searchsorted(np.cumsum(counts), at, side="right")])
+        return extent
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How many features and labels there are, and which number the first one of each has in the file."""
+
+    name: str
+    n_features: int
+    n_labels: int
+    first_index: int
+    first_label: int
+    names: tuple[Sequence[str], Sequence[str]] | None = None  # of features and labels, if the file has them
+    unit: Literal["line", "row"] = "line"  # what messages call a row of the file
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features: those in the file, or by their indices in it."""
+        return tuple(self.names[0]) if self.names else generic_names("x", self.n_features, self.first_index)
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """Names of the labels: those in the file, or by their numbers in it."""
+        return tuple(self.names[1]) if self.names else generic_names("y", self.n_labels, self.first_label)
+
+    def matrices(self, block: Block) -> tuple[csr_array, csr_array]:
+        """X and Y of some rows."""
+        X = self._matrix(block.n_entries, block.indices, block.values, block.lines, "index")
+        ones = np.ones(len(block.labels), dtype=LABEL_DTYPE)
+        return X, self._matrix(block.n_labels, block.labels, ones, block.lines, "label")
+
+    def _matrix(
+        self,
+        counts: NDArray[np.int64],
+        numbers: NDArray[np.int64],
+        values: NDArray,
+        lines: NDArray[np.int64],
+        what: Literal["index", "label"],
+    ) -> csr_array:
+        if what == "index":
+            n, first, option = self.n_features, self.first_index, "n_features"
+        else:
+            n, first, option = self.n_labels, self.first_label, "n_labels"
+        columns = numbers - first
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        outside = np.flatnonzero((columns < 0) | (columns >= n))
+        if len(outside):
+            row = np.searchsorted(indptr, outside[0], side="right") - 1
+            raise InvalidInputError(
+                f"the {what} {numbers[outside[0]]} is outside of {first} to {n + first - 1}",
+                advice=("give ", Argument(option), " or ", Argument("zero_based"), " if it is right"),
+                place=self._place(lines[row]),
+            )
+        matrix = small_indices(csr_array((values, columns, indptr), (len(counts), n)))
+        matrix.sort_indices()
+        equal = np.flatnonzero(matrix.indices[1:] == matrix.indices[:-1])  # an entry and the next one
+        rows = np.searchsorted(indptr, equal, side="right") - 1
+        twice = np.flatnonzero(indptr[rows + 1] > equal + 1)  # both of them in one row
+        if len(twice):
+            raise InvalidInputError(
+                f"the {what} {matrix.indices[equal[twice[0]]] + first} occurs twice",
+                place=self._place(lines[rows[twice[0]]]),
+            )
+        return matrix
+
+    def _place(self, number: np.int64) -> Place:
+        if self.unit == "line":
+            return Place(self.name, int(number))
+        return Place(self.name, column=f"row {number}")
+
+    def dataset(self, blocks: Iterable[Block], sparse: Form, name: str) -> LabelDataset:
+        """Return all rows of a file."""
+        X, Y = joined([self.matrices(block) for block in blocks])
+        return LabelDataset(
+            name=name,
+            X=in_form(X, sparse, self.name),
+            Y=Y,
+            feature_names=self.feature_names,
+            label_names=self.label_names,
+            description=f"{counted(X.shape[0], 'instance')} read from {self.name}",
+        )
+
+
+def needs_extent(sizes: Sizes | None, n_features: int | None, n_labels: int | None, zero_based: Base) -> bool:
+    """Whether the layout is known only after all rows were read."""
+    return sizes is None and (n_features is None or n_labels is None or "auto" in _bases(zero_based))
+
+
+def _bases(zero_based: Base) -> tuple[Literal["auto"] | bool, Literal["auto"] | bool]:
+    """Whether indices and labels count from 0."""
+    bases = zero_based if isinstance(zero_based, tuple) else (zero_based, zero_based)
+    if len(bases) != 2 or any(base not in ("auto", True, False) for base in bases):
+        raise InvalidInputError(
+            "not known",
+            argument="zero_based",
+            found=zero_based,
+            advice="expected 'auto', True or False, or two of these in a tuple",
+        )
+    return bases
+
+
+def settle(
+    name: str,
+    sizes: Sizes | None,
+    extent: Extent | None,
+    n_features: int | None,
+    n_labels: int | None,
+    zero_based: Base,
+) -> Layout:
+    """Layout of a file from its sizes, else from what the caller gives, else from the extent of its rows."""
+    bases = _bases(zero_based)
+    widths = {"n_features": n_features, "n_labels": n_labels}
+    for option, given in widths.items():
+        if given is not None and given < 0:
+            raise InvalidInputError("must be at least 0", argument=option, found=given)
+    if sizes is not None:
+        for option, given in widths.items():
+            announced = getattr(sizes, option)
+            if given not in (None, announced):
+                raise InvalidInputError(
+                    (f"announces {announced} {option[2:]}, but it should be ", Argument(option, given)),
+                    argument=option,
+                    place=Place(name, 1),
+                )
+            if given is None:
+                COLUMNS.check(announced, f"announces {announced} {option[2:]}", Place(name, 1), argument=option)
+        return Layout(name, sizes.n_features, sizes.n_labels, 0, 0)
+    first_index, first_label = (_first(base, extent, k) for k, base in enumerate(bases))
+    if n_features is None:
+        n_features = _width(name, extent, 0, first_index)
+    if n_labels is None:
+        n_labels = _width(name, extent, 1, first_label)
+    return Layout(name, n_features, n_labels, first_index, first_label)
+
+
+def _first(base: Literal["auto"] | bool, extent: Extent | None, k: int) -> int:
+    """Number of the first feature (k = 0), or label (k = 1)."""
+    if base == "auto":
+        return 0 if extent is None else extent.least[k]
+    return 0 if base else 1
+
+
+def _width(name: str, extent: Extent | None, k: int, first: int) -> int:
+    """How many features (k = 0), or labels (k = 1), there are by the extent of the rows."""
+    assert extent is not None
+    what, option = ("index", "n_features") if k == 0 else ("label", "n_labels")
+    proportion = f"the {what} {extent.most[k]} is out of all proportion"
+    COLUMNS.check(extent.most[k] + 1 - first, proportion, Place(name, extent.lines[k]), argument=option)
+    return extent.most[k] + 1 - first if extent.most[k] >= 0 else 0
+
+
+#: Features and labels of some instances.
+Chunk: TypeAlias = tuple[Any, csr_array]
+
+
+@dataclass(frozen=True)
+class ChunkOptions:
+    """How to read a file; the parameters are those of `cofactor.datasets.LabelChunks`."""
+
+    labels: str | Sequence[str] | None = None
+    drop: Sequence[str] = ()
+    n_features: int | None = None
+    n_labels: int | None = None
+    zero_based: Base = "auto"
+
+
+@dataclass(frozen=True)
+class ChunkSource:
+    """A file which can be read in chunks, any number of times.
+
+    `read` yields X and Y of some rows at a time, if possible of at most as many as it is given.
+    """
+
+    feature_names: tuple[str, ...]
+    label_names: tuple[str, ...]
+    n_rows: int | None
+    read: Callable[[int], Iterator[Chunk]]
+
+
+def joined(parts: list[Chunk]) -> Chunk:
+    """Some chunks as one."""
+    X, Y = (stacked(part) for part in zip(*parts, strict=True))
+    return X, Y
+
 
 # Possessive (``++``): what was taken is never given back, so that time grows with the length of a line and no faster.
 _ROW = re.compile(rb"(\d++(,\d++)*+)?(\s*+\d++:\S++)(\s++\d++:\S++)*+")
@@ -94,21 +498,13 @@ def read_libsvm(
     """
     label = display_name(path)
     with opened(path) as stream:
-        sizes, found = svm_text.read_blocks(stream, label)
+        sizes, found = read_blocks(stream, label)
         blocks = list(found)
     if not sum(len(block.lines) for block in blocks):
         has = "holds no instances, only sizes" if sizes else "is empty"
         raise InvalidInputError(f"the file {has}, expected lines '1,3 5:0.2 ...'", place=Place(label))
     layout = settle(label, sizes, Extent.of(blocks), n_features, n_labels, zero_based)
-    X, Y = joined([layout.matrices(block) for block in blocks])
-    return LabelDataset(
-        name=name or data_name(path),
-        X=in_form(X, sparse, label),
-        Y=Y,
-        feature_names=layout.feature_names,
-        label_names=layout.label_names,
-        description=f"{counted(X.shape[0], 'instance')} read from {label}",
-    )
+    return layout.dataset(blocks, sparse, name or data_name(path))
 
 
 def looks_like_libsvm(data: bytes) -> bool:
@@ -126,8 +522,8 @@ def looks_like_libsvm(data: bytes) -> bool:
     """
     lines = (line.partition(b"#")[0].strip() for line in data.split(b"\n"))
     first, second = islice(chain(filter(None, lines), (b"", b"")), 2)
-    if svm_text.sizes_of(first) is not None:
-        return svm_text.sizes_of(second) is None  # lines of three numbers are users, items and ratings
+    if sizes_of(first) is not None:
+        return sizes_of(second) is None  # lines of three numbers are users, items and ratings
     return b"::" not in first and _ROW.fullmatch(first) is not None  # 1::1193::5 of MovieLens looks like it
 
 
@@ -142,29 +538,19 @@ def may_be_libsvm(start: bytes) -> bool:
     return not first or b":" in first or _LABELS.fullmatch(first) is not None
 
 
-class LibsvmSource:
-    """A libsvm or extreme-classification file, read in pieces."""
+def open_chunks(path: PathLike, options: ChunkOptions) -> ChunkSource:
+    """Open a libsvm or extreme-classification file for reading in chunks."""
+    given = options.n_features, options.n_labels, options.zero_based
+    name = display_name(path)
+    with opened(path) as stream:
+        sizes, blocks = read_blocks(stream, name)
+        layout = settle(name, sizes, Extent.of(blocks) if needs_extent(sizes, *given) else None, *given)
 
-    def __init__(self, path: PathLike, options: ChunkOptions) -> None:
-        given = options.n_features, options.n_labels, options.zero_based
-        self.path = path
-        self.name = display_name(path)
-        extent = None
+    def read(rows: int) -> Iterator[Chunk]:
         with opened(path) as stream:
-            sizes, blocks = svm_text.read_blocks(stream, self.name)
-            if needs_extent(sizes, *given):
-                extent = Extent.of(blocks)
-        self.layout = settle(self.name, sizes, extent, *given)
-        self.n_rows: int | None = sizes.n_rows if sizes else None
-        self.feature_names = self.layout.feature_names
-        self.label_names = self.layout.label_names
+            yield from map(layout.matrices, read_blocks(stream, name)[1])
 
-    def pieces(self, chunk_rows: int) -> Iterator[Chunk]:
-        """Yield X and Y of some lines at a time."""
-        with opened(self.path) as stream:
-            _, blocks = svm_text.read_blocks(stream, self.name)
-            for block in blocks:
-                yield self.layout.matrices(block)
+    return ChunkSource(layout.feature_names, layout.label_names, sizes.n_rows if sizes else None, read)
 
 
 def write_libsvm(

@@ -1,4 +1,4 @@
-"""Tables of delimited text: CSV, TSV, ``::`` and the like, read by Arrow, or cell by cell.
+"""CSV, TSV, ``::`` and the like, read by Arrow; read cell by cell where an error needs its line, or Arrow cannot.
 
 Arrow's reader makes no Python object for a row, finds out which columns are numbers, and is 5 to 30 times as fast as
 reading cell by cell (`benchmarks/reading.py`). It cannot read everything that we accept:
@@ -8,33 +8,32 @@ reading cell by cell (`benchmarks/reading.py`). It cannot read everything that w
 * for lines of different lengths and stray quotation marks it says that something is wrong, but not in which line. Such
   a text is read cell by cell, which names the line.
 
-Both ways accept the same files and give the same columns.
+Both ways accept the same files and give the same columns. Files too large to read at once are read piece by piece.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from cofactor.datasets.table import Cells, Table, TableOptions, Words, numpy_of
+from cofactor.datasets.table import Cells, Choose, Offset, Piece, Table, TableOptions, Words, numpy_of
 from cofactor.errors import InvalidInputError, Place
-from cofactor.files import to_utf8
+from cofactor.files import PathLike, display_name, is_utf8, not_decoded, opened, to_utf8
 from cofactor.limits import COLUMNS
 from cofactor.text import counted, is_number
-
-__all__ = ["QUOTES", "Body", "TextTable", "read_text", "separator_of", "skip_blank"]
 
 _QUOTED = re.compile(r'"[^"]*"')
 #: Advice for cells that cannot be told apart.
@@ -384,3 +383,79 @@ def _rows(body: Body, file: str) -> Iterator[tuple[int, list[str]]]:
             line = body.first_line + reader.line_num
     except csv.Error as error:
         raise InvalidInputError(str(error), advice=QUOTES, place=Place(file, line)) from None
+
+
+PIECE = 1 << 24  #: bytes read at a time
+_LONGEST = 8  # pieces that one line, or one cell in quotation marks, may take
+
+
+def pieces(path: PathLike, options: TableOptions, choose: Choose, after: Offset) -> Iterator[Piece]:
+    """Yield the rows of a file some at a time; see `cofactor.datasets.formats.read_pieces`."""
+    file = display_name(path)
+    with opened(path) as stream:
+        first = next(_whole_lines(_blocks(stream, file, options.encoding), file), b"")
+    # The first rows say what separates columns, and whether they have names.
+    head = read_text(first, file, replace(options, encoding="utf-8"))
+    positions = choose(head)
+    with opened(path) as stream:
+        mark = Offset()
+        if is_utf8(options.encoding) and stream.seekable():
+            stream.seek(after.bytes)
+            mark = after
+        for data in _whole_lines(_blocks(stream, file, options.encoding), file):
+            end = Offset(0, mark.bytes + len(data), mark.lines + data.count(b"\n"))
+            if end.bytes > after.bytes:
+                table = _going_on(head, data, mark.lines) if mark.bytes else head
+                if table is not None:
+                    table.load(list(positions.values()))
+                    yield Piece(table, positions, end)
+            mark = end
+
+
+def _going_on(head: TextTable, data: bytes, lines: int) -> TextTable | None:
+    """Return the table of further lines of a file, before which others stand; None if all of them are blank."""
+    try:
+        text = to_utf8(data, head.file)
+    except InvalidInputError as error:
+        if error.place is None or error.place.line is None:
+            raise
+        raise error.at(replace(error.place, line=error.place.line + lines)) from None
+    start, line = skip_blank(text, 0, lines + 1)
+    if start == len(text):
+        return None
+    body: Body = replace(head.body, data=text, start=start, first_line=line)
+    return TextTable(head.file, head.names, (), body)
+
+
+def _blocks(stream: IO[bytes], file: str, encoding: str) -> Iterator[bytes]:
+    """Yield the content of a file, as UTF-8."""
+    if is_utf8(encoding):
+        while data := stream.read(PIECE):
+            yield data
+        return
+    try:
+        decoder = codecs.getincrementaldecoder(encoding)()
+        while data := stream.read(PIECE):
+            yield decoder.decode(data).encode()
+        yield decoder.decode(b"", final=True).encode()
+    except (LookupError, ValueError) as error:
+        raise not_decoded(error, encoding, Place(file)) from None
+
+
+def _whole_lines(blocks: Iterator[bytes], file: str) -> Iterator[bytes]:
+    """Cut where lines end, and no cell in quotation marks goes on in the next line."""
+    rest = b""
+    for block in blocks:
+        data = rest + block
+        cut = data.rfind(b"\n") + 1
+        if not cut and len(data) > _LONGEST * PIECE:
+            raise InvalidInputError(f"has a line of more than {len(data):,} bytes", place=Place(file))
+        # A mark which is missing is told by the reader of the piece.
+        goes_on = data.count(b'"', 0, cut) % 2 and len(data) <= _LONGEST * PIECE
+        if not cut or goes_on:
+            rest = data
+            continue
+        yield data[:cut]
+        rest = data[cut:]
+    if rest:
+        yield rest

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from numbers import Real
 
-from cofactor.evaluation.run.cells import Result
+from cofactor.evaluation.store import Result
 from cofactor.experiments.base.experiment import Row, Sample
 from cofactor.published import Published
 

@@ -10,11 +10,10 @@ from typing import Any
 
 from cofactor import published
 from cofactor.datasets import DatasetNotFoundError, locate, verify
-from cofactor.evaluation.run import keys
-from cofactor.evaluation.run.cells import Cell, Measures, cell
-from cofactor.experiments.base.label_work import STEPS, label_fold, source_of
-from cofactor.labels import MODELS as LABEL_MODELS
-from cofactor.ratings import MODELS
+from cofactor.evaluation import keys
+from cofactor.evaluation.running import Cell, cell
+from cofactor.evaluation.store import Measures
+from cofactor.experiments.base.label_work import label_fold, source_of
 
 __all__ = ["checksum", "label_cell", "printed_cell", "rating_cell"]
 
@@ -53,8 +52,7 @@ def rating_cell(
 ) -> Cell:
     """Return the cell of a function of `rating_work`; data that are made have no checksum, their recipe says it all."""
     found = "" if parameters.get("made") else checksum(data)
-    uses = [MODELS[method]] if method in MODELS else None
-    return cell(function, method=method, data=data, split=split, seed=seed, checksum=found, uses=uses, **parameters)
+    return cell(function, method=method, data=data, split=split, seed=seed, checksum=found, **parameters)
 
 
 def printed_cell(function: Callable[..., Measures], method: str, data: str, **parameters: Any) -> Cell:
@@ -67,7 +65,7 @@ def printed_cell(function: Callable[..., Measures], method: str, data: str, **pa
     'BinaryMMMF, thesis-3.1'
     """
     numbers = keys.checksum(*map(published.matrix, published.matrices()))
-    return cell(function, method=method, data=data, checksum=numbers, uses=[MODELS[method]], **parameters)
+    return cell(function, method=method, data=data, checksum=numbers, **parameters)
 
 
 def label_cell(method: str, data: str, split: str, seed: int = 0, **parameters: Any) -> Cell:
@@ -80,5 +78,4 @@ def label_cell(method: str, data: str, split: str, seed: int = 0, **parameters: 
     """
     source = source_of(data, parameters.get("aligned"))
     found = checksum(source)
-    uses = [LABEL_MODELS[parameters.get("model") or method], *(STEPS[name] for name, _ in parameters.get("steps", ()))]
-    return cell(label_fold, method=method, data=data, split=split, seed=seed, checksum=found, uses=uses, **parameters)
+    return cell(label_fold, method=method, data=data, split=split, seed=seed, checksum=found, **parameters)

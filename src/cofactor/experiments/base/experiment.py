@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Literal
 
-from cofactor.evaluation.run.cells import Cell, Result
+from cofactor.evaluation.running import Cell
+from cofactor.evaluation.store import Result
 from cofactor.metrics import greater_is_better
 from cofactor.published import METRICS, SOURCES, load
 from cofactor.text import without_zero

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cofactor.errors import InvalidInputError
-from cofactor.evaluation.run.cells import Result
-from cofactor.evaluation.stats.rank_tests import Friedman, Nemenyi, friedman, nemenyi
-from cofactor.evaluation.stats.scores import Scores
+from cofactor.evaluation.significance import Friedman, Nemenyi, Scores, friedman, nemenyi
+from cofactor.evaluation.store import Result
 from cofactor.experiments.base.beside import samples
 from cofactor.experiments.base.experiment import Claim, Origin, Picture, Row, Sample
 from cofactor.plots import plot_critical_difference

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from cofactor.evaluation.run.cells import Cell, Result
-from cofactor.evaluation.run.running import run_cells
-from cofactor.evaluation.run.store import ResultStore
+from cofactor.evaluation.running import Cell, run_cells
+from cofactor.evaluation.store import Result, ResultStore
 from cofactor.experiments.base.experiment import Experiment, Extent, Outcome
 from cofactor.experiments.base.series import unfinished
 from cofactor.published import load
@@ -62,13 +61,16 @@ class Reproduction:
     extent: Extent
     n_cells: int
     results: Sequence[Result]
+    n_other_code: int = 0  #: results of other code than that at hand
 
     @cached_property
     def outcome(self) -> Outcome:
         """What the results show; its notes end with those on the published table, and on cells that failed."""
         found = self.experiment.outcome(self.results)
         of_table = load(self.experiment.tables[0]).notes if self.experiment.tables else ()
-        return replace(found, notes=[*found.notes, *of_table, *unfinished(self.results)])
+        other = f"{self.n_other_code} of {len(self.results)} results were computed by other code of cofactor"
+        notes = [*found.notes, *of_table, *unfinished(self.results), *([other] if self.n_other_code else [])]
+        return replace(found, notes=notes)
 
     @property
     def seconds(self) -> float:
@@ -131,20 +133,21 @@ def reproduce(
 def stored(experiments: Iterable[Experiment], extent: Extent, store: ResultStore) -> list[Reproduction]:
     """Return what a store holds of experiments, and run nothing.
 
-    Results on data sets that are not on this machine are found too, if the code is the same.
+    Results on data sets that are not on this machine are found too. Where a result of the code at hand is missing, the
+    last one of other code stands for it, and a note says so.
     """
     kept = {result.key: result for result in store.results()}
-    elsewhere = {_without_checksum(result): result for result in kept.values()}
+    last = {_facts(result): result for result in kept.values()}
     found = []
     for experiment in experiments:
         cells = list(experiment.cells(extent))
-        places = [
-            kept.get(cell.key) or (None if cell.checksum else elsewhere.get(_without_checksum(cell))) for cell in cells
-        ]
-        found.append(Reproduction(experiment, extent, len(cells), [result for result in places if result is not None]))
+        pairs = [(cell, kept.get(cell.key) or last.get(_facts(cell))) for cell in cells]
+        there = [(cell, one) for cell, one in pairs if one and cell.checksum in ("", one.checksum)]
+        n_other = sum(cell.code != one.code for cell, one in there)
+        found.append(Reproduction(experiment, extent, len(cells), [one for _, one in there], n_other))
     return found
 
 
-def _without_checksum(one: Cell | Result) -> str:
-    facts = [one.code, one.measure, one.method, one.data, one.split, one.seed, one.parameters]
-    return json.dumps(facts, sort_keys=True)
+def _facts(one: Cell | Result) -> str:
+    """Return what a cell is, but for the code and the files of the data."""
+    return json.dumps([one.measure, one.method, one.data, one.split, one.seed, one.parameters], sort_keys=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from cofactor.evaluation.run.cells import Result
+from cofactor.evaluation.store import Result
 from cofactor.experiments.base.experiment import Sample
 
 __all__ = ["Curves", "curves", "done", "facet", "groups", "means", "points", "unfinished"]
@@ -28,7 +28,7 @@ def facet(result: Result, name: str) -> Any:
 
     Examples
     --------
-    >>> from cofactor.evaluation.run.cells import Result
+    >>> from cofactor.evaluation.store import Result
     >>> result = Result(key="", method="MMMF", data="ml-100k", split="", seed=3, parameters={"settings": {"alpha": 8}},
     ...     checksum="", measure="", version="", status="done", measures={}, error="", seconds=0.0)
     >>> facet(result, "seed"), facet(result, "settings.alpha"), facet(result, "share")

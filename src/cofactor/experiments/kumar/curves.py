@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.evaluation.run.cells import Cell, Result
+from cofactor.evaluation.running import Cell
+from cofactor.evaluation.store import Result
 from cofactor.experiments.base.cells import rating_cell
 from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Picture, Sample
 from cofactor.experiments.base.rating_work import THESIS, errors_at_stage, errors_on_rest

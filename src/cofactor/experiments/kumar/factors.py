@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cofactor.evaluation.run.cells import Cell, Result
+from cofactor.evaluation.running import Cell
+from cofactor.evaluation.store import Result
 from cofactor.experiments.base.cells import rating_cell
 from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Picture, Sample
 from cofactor.experiments.base.rating_work import THESIS, errors_tuned, recovery_errors, seconds_to_fit

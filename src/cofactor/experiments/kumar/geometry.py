@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from cofactor.evaluation.run.cells import Cell, Result, cell
+from cofactor.evaluation.running import Cell, cell
+from cofactor.evaluation.store import Result
 from cofactor.experiments.base.cells import printed_cell
 from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Picture
 from cofactor.experiments.base.rating_work import IN_PLANE
 from cofactor.experiments.base.series import done
 from cofactor.experiments.kumar.plane import published_factors, regions, sides
 from cofactor.plots.ratings import plot_embedding, plot_hyperplanes
-from cofactor.ratings import MODELS
 
 __all__ = ["EXPERIMENTS"]
 
@@ -70,7 +70,6 @@ def _cells_of_regions(method: str, share: float, frequencies: Sequence[float], e
             share=share,
             frequencies=list(frequencies),
             settings=IN_PLANE[method] | {"alpha": 0.1, "max_iter": 3000},
-            uses=[MODELS[method]],
         )
         for seed in range(2 if extent == "quick" else 8)
     ]

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from cofactor import published
-from cofactor.evaluation.run.cells import Cell, Result
-from cofactor.evaluation.stats.scores import Scores
+from cofactor.evaluation.running import Cell
+from cofactor.evaluation.significance import Scores
+from cofactor.evaluation.store import Result
 from cofactor.experiments.base.beside import Reason, beside
 from cofactor.experiments.base.cells import label_cell
 from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Row

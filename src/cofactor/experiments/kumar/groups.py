@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cofactor.evaluation.run.cells import Cell, Result, cell
+from cofactor.evaluation.running import Cell, cell
+from cofactor.evaluation.store import Result
 from cofactor.experiments.base.cells import checksum, label_cell
 from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Picture, Sample
 from cofactor.experiments.base.label_work import folds
 from cofactor.experiments.base.series import Curves, curves, done, facet, means, points
 from cofactor.experiments.kumar.realignment import alignments, realignment
 from cofactor.experiments.kumar.sparsity import group_sparsity
-from cofactor.labels import GroPLE
 from cofactor.plots import plot_group_sparsity, plot_parameter_lines, plot_parameter_map
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ def _sparsity_cells(extent: Extent) -> list[Cell]:
             alpha_u=alpha_u,
             alpha_v=alpha_v,
             n_groups=5,
-            uses=[GroPLE],
         )
         for alpha_u, alpha_v in weights
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cofactor.evaluation.run.cells import Result
+from cofactor.evaluation.store import Result
 from cofactor.experiments.base.beside import Reason, samples
 from cofactor.experiments.base.experiment import Claim
 from cofactor.published import METRICS

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from cofactor import published
-from cofactor.evaluation.run.cells import Cell, Result
+from cofactor.evaluation.running import Cell
+from cofactor.evaluation.store import Result
 from cofactor.experiments.base.beside import Reason, beside
 from cofactor.experiments.base.cells import rating_cell
 from cofactor.experiments.base.experiment import Claim, Experiment, Extent, Outcome, Row, Sample

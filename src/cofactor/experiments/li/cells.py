@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cofactor.evaluation import SCALINGS
-from cofactor.evaluation.run.cells import Cell, cell
+from cofactor.evaluation.running import Cell, cell
 from cofactor.experiments.base.cells import checksum
 from cofactor.experiments.base.experiment import EXTENTS, Extent
 from cofactor.experiments.li.work import chains_split, learned_split, random_split
@@ -132,7 +132,7 @@ def _splits(count: int) -> list[str]:
 
 def _cell(function: Callable[..., Any], method: str, split: str, **parameters: Any) -> Cell:
     found = checksum("cal500")
-    return cell(function, method=method, data="cal500", split=split, checksum=found, uses=(), **parameters)
+    return cell(function, method=method, data="cal500", split=split, checksum=found, **parameters)
 
 
 def _cells(methods: Iterable[Method], count: int, extent: Extent, columns: Sequence[int] | None = None) -> list[Cell]:

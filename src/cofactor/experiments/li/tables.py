@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cofactor import published
-from cofactor.evaluation.run.cells import Result
+from cofactor.evaluation.store import Result
 from cofactor.experiments.base.beside import Reason, beside
 from cofactor.experiments.base.experiment import Claim, Experiment, Outcome, Picture, Sample
 from cofactor.experiments.base.series import means, points

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from cofactor.checks import check_sparse
 from cofactor.columns import find_count, find_timestamp, names_ratings
-from cofactor.datasets.readers.looks import looks_like_ratings
+from cofactor.datasets.levels import looks_like_ratings
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.frames import as_frame, as_series, collected
 from cofactor.limits import LARGEST

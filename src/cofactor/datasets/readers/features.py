@@ -1,4 +1,7 @@
-"""Columns of a table as features: what is learned of the columns of training, and the features made by it."""
+"""Columns of a table as features: what is learned of those of training, and the features made by it.
+
+Free text becomes tf-idf of its words, by scikit-learn. What is known of users, or of items, is read here too.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,129 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
-from cofactor.datasets.cells import feature_cells, numbers_of
+from cofactor.datasets.formats import read_table
 from cofactor.datasets.readers.label_columns import check_words
-from cofactor.datasets.readers.words import learn_vocabulary, words_of
-from cofactor.datasets.table import Cells, Table, Words
-from cofactor.errors import Argument, InputWarning, InvalidInputError
-from cofactor.limits import CELLS
-from cofactor.recipe import Recipe, truth_of
+from cofactor.datasets.readers.matrices import generic_names, small_indices
+from cofactor.datasets.table import (
+    Cells,
+    IdMode,
+    Table,
+    TableOptions,
+    Words,
+    feature_cells,
+    header_or_numbers,
+    ids_of,
+    numbers_of,
+)
+from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
+from cofactor.files import PathLike
+from cofactor.limits import CELLS, COLUMNS, FIT
+from cofactor.recipe import MOST_WORDS, Recipe, Vocabulary, truth_of
 from cofactor.text import counted, few, is_number
 
-__all__ = ["FeatureOptions", "cells_as_in", "cells_of", "features_by", "recipe_of"]
+_MOST_NGRAMS = 5
+_LETTERS = 6  # of a word, with the blank after it
+_BYTES_OF_ONE, _BYTES_OF_RUN = 100, 240  # for a word, and for a run of words, most of which occur once: measured
+_LEAST_ROWS = 2  # a word of one row says nothing of any other row
+
+
+def check_sizes(max_words: int | None, ngrams: int | None) -> tuple[int, int]:
+    """Return how many words, and how long runs of words, may become features; refuse others.
+
+    Parameters
+    ----------
+    max_words : int, optional
+        By default `MOST_WORDS`.
+    ngrams : int, optional
+        By default 1.
+    """
+    words, longest = MOST_WORDS if max_words is None else max_words, 1 if ngrams is None else ngrams
+    if isinstance(words, bool) or not isinstance(words, int | np.integer) or words < 1:
+        raise InvalidInputError("expected a whole number from 1", argument="max_words", found=max_words)
+    if isinstance(longest, bool) or not isinstance(longest, int | np.integer) or not 1 <= longest <= _MOST_NGRAMS:
+        expected = f"expected a whole number from 1 to {_MOST_NGRAMS}"
+        raise InvalidInputError(expected, argument="ngrams", found=ngrams)
+    return int(words), int(longest)
+
+
+def learn_vocabulary(
+    texts: Words, place: Place, max_words: int | None, ngrams: int | None
+) -> tuple[Vocabulary, csr_array]:
+    """Return the words of a column of text that become features, and these: what `words_of` makes of the same texts.
+
+    They are the most frequent ones of those words which occur in two or more rows.
+
+    Words are runs of two or more letters and digits, in lower case. There is no list of words to be left out, since
+    tf-idf gives frequent words little weight, in any language.
+
+    Parameters
+    ----------
+    texts : Words
+        The cells.
+    place : Place
+        Where the column is.
+    max_words, ngrams : int, optional
+        As in `read_label_table`.
+
+    Raises
+    ------
+    InvalidInputError
+        If no word is in two rows.
+    """
+    words, longest = check_sizes(max_words, ngrams)
+    _check_memory(texts, longest, place)
+    vectorizer = _vectorizer(longest, min_df=_LEAST_ROWS, max_features=words)
+    try:
+        found = vectorizer.fit_transform([texts.values[code] for code in texts.codes.tolist()])
+    except ValueError:  # there is no word; scikit-learn has several messages for it
+        what = "holds no text" if not any(texts.values) else f"has no word that occurs in {_LEAST_ROWS} rows"
+        raise InvalidInputError(f"{what}, so that no feature can be made of it", place=place) from None
+    known = sorted(vectorizer.vocabulary_, key=vectorizer.vocabulary_.__getitem__)
+    COLUMNS.check(len(known), f"has {counted(len(known), 'word', form=',')}", place)
+    return Vocabulary(tuple(known), tuple(vectorizer.idf_.tolist()), longest), small_indices(csr_array(found))
+
+
+def _check_memory(texts: Words, ngrams: int, place: Place) -> None:
+    """Refuse texts whose runs of words would not fit into memory while they are counted."""
+    lengths = np.array([len(cell) for cell in texts.values], dtype=np.int64)
+    n_words = int(lengths[texts.codes].sum()) // _LETTERS
+    size = n_words * (_BYTES_OF_ONE + _BYTES_OF_RUN * (ngrams - 1))
+    runs = "their words" if ngrams == 1 else f"their runs of up to {ngrams} words"
+    FIT.check(size, f"to count {runs}, about {n_words:,} words of text take {size:,} bytes", place)
+
+
+def words_of(texts: Words, known: Vocabulary) -> csr_array:
+    """Return tf-idf of the words in each cell, with rows of norm 1, or 0 where no word is known.
+
+    Parameters
+    ----------
+    texts : Words
+        The cells.
+    known : Vocabulary
+        The words which are features; others are left out.
+
+    Returns
+    -------
+    csr_array of shape (n, words), float64
+
+    Examples
+    --------
+    >>> words_of(Words.of(["sea and sun", "", "sea"]), Vocabulary(("sea", "sun"), (3.0, 4.0))).toarray()
+    array([[0.6, 0.8],
+           [0. , 0. ],
+           [1. , 0. ]])
+    """
+    vectorizer = _vectorizer(known.ngrams, vocabulary={word: k for k, word in enumerate(known.words)})
+    vectorizer.idf_ = np.array(known.idf)
+    distinct = csr_array(vectorizer.transform(texts.values))
+    return small_indices(distinct[texts.codes])
+
+
+def _vectorizer(ngrams: int, **extra: Any) -> Any:
+    """Return the vectorizer that reads all texts; a file of a model cannot change its settings."""
+    from sklearn.feature_extraction.text import TfidfVectorizer  # takes seconds to load, and few tables hold text
+
+    return TfidfVectorizer(ngram_range=(1, ngrams), sublinear_tf=True, **extra)
 
 
 @dataclass(frozen=True)
@@ -266,3 +382,91 @@ def _truth(table: Table, j: int, found: Words, words: tuple[str, ...]) -> NDArra
             f"expected {' or '.join(words)} as in training, found {found.at(row)!r}", place=table.place(row, j)
         )
     return _truth_values(found, some)
+
+
+#: Ids, and columns of numbers and of texts by their names: what `fit` takes as ``user_features`` and ``item_features``.
+SideTable = tuple[NDArray[Any], dict[str, NDArray[Any]]]
+
+
+def read_side_features(
+    path: PathLike,
+    *,
+    sep: str | None = None,
+    header: bool | None = None,
+    encoding: str = "utf-8",
+    ids: IdMode = "auto",
+) -> SideTable:
+    r"""Read what is known of users, or of items, beside their ratings.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Text (plain or gzip) or Parquet. ``"-"`` is standard input.
+    sep : str, optional
+        Separator of a text file; by default found from the first line.
+    header : bool, optional
+        Whether the first line names the columns; by default it does if it holds no number.
+    encoding : str, default "utf-8"
+        Encoding of a text file.
+    ids : {"auto", "int", "str", "each"}, default "auto"
+        As in `read_ratings`.
+
+    Returns
+    -------
+    ids : ndarray of shape (n,)
+        The first column.
+    columns : dict from str to ndarray
+        The others by their names: finite numbers where all cells are numbers; texts, and None for empty cells, where
+        none is.
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError
+        If there is no such file.
+    InvalidInputError
+        A ValueError, if there are no features, or a column holds numbers and other cells too; the message names the
+        line.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "users.csv")
+    >>> _ = path.write_text("user,age,trade\nann,25,poet\nbob,31,cook\n")
+    >>> ids, columns = read_side_features(path)
+    >>> ids.tolist(), {name: column.tolist() for name, column in columns.items()}
+    (['ann', 'bob'], {'age': [25.0, 31.0], 'trade': ['poet', 'cook']})
+    >>> folder.cleanup()
+    """
+    table = read_table(path, TableOptions(header_or_numbers(header), "an id and features", sep, encoding))
+    if table.n_columns < 2:
+        message = "has a single column, expected ids in the first one and features in the others"
+        raise InvalidInputError(message, place=Place(table.file))
+    table.load(range(table.n_columns))
+    names = table.names or generic_names("c", table.n_columns)
+    return ids_of(table, 0, ids), {names[j]: _column(table, j) for j in range(1, table.n_columns)}
+
+
+def _column(table: Table, position: int) -> NDArray[Any]:
+    """Return finite numbers, or texts with None for empty cells."""
+    found = feature_cells(table, position)
+    if not isinstance(found, Words):
+        gap = np.flatnonzero(np.isnan(found))
+        if len(gap):
+            raise InvalidInputError(
+                "expected a number, found no value",
+                place=table.place(int(gap[0]), position),
+                advice="fill it in, or leave out the row",
+            )
+        return found
+    if not table.typed and any(map(is_number, found.values)):
+        row = found.first_row(lambda cell: not is_number(cell))
+        assert row is not None
+        raise InvalidInputError(
+            f"expected a number as in other rows, found {repr(found.at(row)) if found.at(row) else 'an empty cell'}",
+            place=table.place(row, position),
+            advice="write a number, or words in all rows",
+        )
+    words = np.empty(len(found.values), dtype=object)
+    words[:] = [word or None for word in found.values]
+    return np.asarray(words[found.codes])

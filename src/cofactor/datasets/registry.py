@@ -1,16 +1,26 @@
-"""Where the files of the known data sets are, and whether they are right; see `cofactor.datasets.registry`."""
+"""The known data sets: where they are, how they are downloaded, whether their files are the right ones.
+
+Each set is looked for in
+
+1. ``$COFACTOR_DATA/<folder>``, then ``$COFACTOR_DATA/<last part of the folder>``,
+2. ``<cache>/<folder>``, where the cache is the one of the operating system (`cache_dir`),
+
+with folders such as ``movielens/ml-100k``. Files may be plain or gzip-compressed. `fetch` downloads a set which is in
+neither place into the cache, if it can be downloaded. What is known of each set stands in ``known.toml``.
+"""
 
 import hashlib
 import os
+import shutil
+import tempfile
+import tomllib
+import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal, overload
+from importlib.resources import files
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal, Protocol, get_args, overload
 
-from cofactor.datasets.registry.download import DownloadError, Progress, download_archive
-from cofactor.datasets.registry.entries import KnownDataset, Role, Task
-from cofactor.datasets.registry.known_labels import LABEL_SETS
-from cofactor.datasets.registry.known_ratings import RATING_SETS
 from cofactor.errors import InvalidInputError
 from cofactor.files import PathLike, cache_dir, read_bytes
 from cofactor.text import did_you_mean
@@ -32,7 +42,101 @@ __all__ = [
 ]
 
 DATA_VARIABLE = "COFACTOR_DATA"
-KNOWN: dict[str, KnownDataset] = {entry.name: entry for entry in (*RATING_SETS, *LABEL_SETS)}
+# Seconds to connect, and between two parts of the answer: a server which does not answer must not look like a long
+# download.
+TIMEOUT = (4.0, 8.0)
+
+Role = Literal["ratings", "titles", "data", "test", "labels", "offsets"]
+Task = Literal["ratings", "labels"]
+
+
+@dataclass(frozen=True)
+class KnownFile:
+    """One file of a data set, in the forms in which it circulates (each also with ``.gz`` appended).
+
+    `sha256` has the checksum of the *unpacked* content by file name; a form without a checksum cannot be verified.
+    """
+
+    role: Role
+    sha256: Mapping[str, str]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the forms, the usual one first."""
+        return tuple(self.sha256)
+
+    @property
+    def required(self) -> bool:
+        """Whether the set is of no use without it."""
+        return self.role != "titles"
+
+
+@dataclass(frozen=True)
+class KnownDataset:
+    """A data set of the registry, as ``known.toml`` has it, which also says what its keys mean.
+
+    `url` and `archive_sha256` belong to the zip archive that is downloaded. A set is there if the first of its files
+    is. `rows`, `train` and `drop` are of sets of labels.
+    """
+
+    name: str
+    folder: str
+    description: str
+    terms: str
+    origin: str
+    files: tuple[KnownFile, ...]
+    url: str | None = None
+    archive_sha256: str | None = None
+    rows: int = 0
+    train: tuple[int, int] | None = None
+    drop: tuple[str, ...] = ()
+
+    @property
+    def task(self) -> Task:
+        """What the set holds."""
+        return "labels" if self.rows else "ratings"
+
+
+def _known() -> dict[str, KnownDataset]:
+    with (files("cofactor.datasets") / "known.toml").open("rb") as stream:
+        found = tomllib.load(stream)
+    known = {}
+    for name, entry in found["sets"].items():
+        of_role = entry.pop("files")
+        entry |= {key: found[key].get(entry[key], entry[key]) for key in ("origin", "terms")}
+        archive = entry.pop("archive", None)
+        known[name] = KnownDataset(
+            name,
+            files=tuple(KnownFile(role, of_role[role]) for role in get_args(Role) if role in of_role),
+            url=entry["origin"] if archive else None,
+            archive_sha256=archive,
+            train=tuple(entry.pop("train", ())) or None,
+            drop=tuple(entry.pop("drop", ())),
+            **entry,
+        )
+    return known
+
+
+KNOWN = _known()
+
+
+class Progress(Protocol):
+    """A progress bar of a download, in the form which pooch needs."""
+
+    total: int
+
+    def update(self, n: int, /) -> Any:
+        """Report n more bytes."""
+
+    def reset(self) -> Any:
+        """Start again."""
+
+    def close(self) -> Any:
+        """Finish."""
+
+
+class DownloadError(OSError):
+    """A download failed; the message holds the address and the reason."""
 
 
 class DatasetNotFoundError(FileNotFoundError):
@@ -229,12 +333,10 @@ def fetch(name: str, *, progress: Progress | None = None) -> Path:
     folder = _first_folder(entry, None)
     if folder is not None:
         return folder
-    if entry.url is None or entry.archive_sha256 is None:
+    if entry.url is None:
         raise DatasetNotFoundError(_not_found(entry, None), _INVENTED[entry.task])
-    target = cache_dir() / entry.folder
-    last = tuple(n for f in entry.files if f.role == "ratings" for n in f.names)
     try:
-        download_archive(entry.url, entry.archive_sha256, entry.member_folder, target, last, progress)
+        _download(entry, entry.url, progress)
     except DownloadError as error:
         reason = f"and the download failed ({error})"
         raise DatasetNotFoundError(_not_found(entry, None, reason), _INVENTED[entry.task]) from None
@@ -322,7 +424,7 @@ def _check_file(entry: KnownDataset, role: Role, folder: Path) -> FileCheck:
     if path is None:
         return FileCheck(known.names[0], None, "missing", known.required)
     plain = path.name.removesuffix(".gz")
-    expected = known.sha256.get(plain)
+    expected = known.sha256.get(plain) or None
     try:
         found = hashlib.sha256(read_bytes(path)).hexdigest()
     except (OSError, ValueError) as error:
@@ -395,3 +497,79 @@ def _not_found(entry: KnownDataset, data_home: PathLike | None, reason: str = ""
     middle = f", {reason}" if reason else ""
     what = f"{files} (plain or .gz) from {entry.origin}"
     return f"data set {entry.name!r} was not found{middle}: put {what} into {places}"
+
+
+# ------------------------------------------------------------------------------------------------ downloads
+
+
+def _download(entry: KnownDataset, url: str, progress: Progress | None) -> None:
+    """Download the archive of a data set into the cache; a failure leaves no files."""
+    target = cache_dir() / entry.folder
+    missing = [folder for folder in target.parents if not folder.exists()]
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DownloadError(f"the folder {target.parent} cannot be made ({error.strerror})") from None
+    try:
+        with tempfile.TemporaryDirectory(prefix=".download-", dir=target.parent) as temporary:
+            archive, unpacked = Path(temporary, "archive.zip"), Path(temporary, "unpacked")
+            _retrieve(url, archive, entry.archive_sha256, progress)
+            _unpack(archive, unpacked, entry.name, url)
+            target.mkdir(exist_ok=True)
+            # The ratings last: if they are there, the others are there too.
+            last = {name for file in entry.files if file.role == "ratings" for name in file.names}
+            for path in sorted(unpacked.iterdir(), key=lambda path: (path.name in last, path.name)):
+                os.replace(path, target / path.name)
+    except BaseException:
+        for folder in missing:
+            if not any(folder.iterdir()):
+                folder.rmdir()
+        raise
+
+
+def _retrieve(url: str, path: Path, sha256: str | None, progress: Progress | None) -> None:
+    import pooch
+    import requests
+
+    try:
+        pooch.HTTPDownloader(timeout=TIMEOUT, progressbar=progress or False, chunk_size=1 << 16)(url, str(path), None)
+    except requests.exceptions.RequestException as error:
+        raise DownloadError(f"{url}: {_reason(error)}") from None
+    found = pooch.file_hash(str(path), alg="sha256")
+    if found != sha256:
+        size = path.stat().st_size
+        raise DownloadError(
+            f"{url}: the archive has sha256 {found} ({size} bytes), expected {sha256}; "
+            "it was changed at the source or on the way, and nothing of it was kept"
+        )
+
+
+def _reason(error: Exception) -> str:
+    """Reason of a network error in a few words."""
+    import requests
+
+    if isinstance(error, requests.exceptions.HTTPError) and error.response is not None:
+        return f"the server answered {error.response.status_code} {error.response.reason}"
+    if isinstance(error, requests.exceptions.Timeout):
+        return f"no answer within {max(TIMEOUT):g} seconds"
+    if isinstance(error, requests.exceptions.ChunkedEncodingError):
+        return "the connection broke before the archive was complete"
+    if isinstance(error, requests.exceptions.ConnectionError):
+        return "no connection to the server"
+    return f"{type(error).__name__}: {error}"
+
+
+def _unpack(archive: Path, folder: Path, member_folder: str, url: str) -> None:
+    try:
+        with zipfile.ZipFile(archive) as source:
+            for info in source.infolist():
+                parts = PurePosixPath(info.filename).parts
+                if info.is_dir() or parts[:1] != (member_folder,) or len(parts) != 2 or ".." in parts:
+                    continue
+                folder.mkdir(exist_ok=True)
+                with source.open(info) as packed, (folder / parts[1]).open("xb") as plain:
+                    shutil.copyfileobj(packed, plain)
+    except zipfile.BadZipFile as error:
+        raise DownloadError(f"{url}: not a readable zip archive ({error})") from None
+    if not folder.is_dir():
+        raise DownloadError(f"{url}: the archive holds no files in a folder {member_folder!r}")

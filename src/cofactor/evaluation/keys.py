@@ -1,12 +1,19 @@
-"""What the key of a result says: the estimator, the splits and the data in words, and the code by a digest."""
+"""What the key of a result says: the estimator, the splits and the data in words, and the code by a digest.
+
+Code counts by the version of the package that it was installed with. Code that was not installed, such as a checkout of
+this package or files of the user, counts by its sources: of a package all of them, else the file at hand.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
+import sys
 from collections.abc import Iterable, Mapping
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from types import FunctionType, MappingProxyType
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import joblib
 import numpy as np
@@ -15,8 +22,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.errors import InvalidTypeError
-
-__all__ = ["Described", "IndescribableError", "checksum", "described", "function_name", "plain_value"]
 
 #: Parameters that change what one sees of a fit, or how long it takes, but not its result.
 _SILENT = frozenset({"verbose", "n_jobs"})
@@ -33,7 +38,11 @@ class IndescribableError(InvalidTypeError):
     """An object that cannot be distinguished from others in the key of a result; the message says where it is."""
 
 
-class Described:
+class UnsourcedError(InvalidTypeError):
+    """Code without a source file, so that changes of it would not be seen."""
+
+
+class Described(NamedTuple):
     """What an object is, and which modules it depends on.
 
     Attributes
@@ -44,8 +53,8 @@ class Described:
         Where its classes and functions are written.
     """
 
-    def __init__(self, value: Any, modules: Iterable[str]) -> None:
-        self.value, self.modules = value, frozenset(modules)
+    value: Any
+    modules: frozenset[str]
 
 
 def described(value: Any, *, strict: bool = True) -> Described:
@@ -76,11 +85,11 @@ def described(value: Any, *, strict: bool = True) -> Described:
     >>> described({"rows": (k for k in range(3))})
     Traceback (most recent call last):
     ...
-    cofactor.evaluation.run.keys.IndescribableError: rows: cannot tell one generator from another
+    cofactor.evaluation.keys.IndescribableError: rows: cannot tell one generator from another
     """
     walk = _Walk(strict)
     try:
-        return Described(walk.of(value), walk.modules)
+        return Described(walk.of(value), frozenset(walk.modules))
     except RecursionError as error:
         raise IndescribableError(f"cannot tell one {type(value).__name__} from another: it holds itself") from error
 
@@ -102,7 +111,7 @@ def function_name(function: Any) -> str:
     Examples
     --------
     >>> function_name(described)
-    'cofactor.evaluation.run.keys:described'
+    'cofactor.evaluation.keys:described'
     """
     _check_name(function)
     return f"{function.__module__}:{function.__qualname__}"
@@ -220,6 +229,66 @@ def _is_frozen(value: Any) -> bool:
     """Whether the copies of an estimator keep what it has learned."""
     own = getattr(type(value), "__sklearn_clone__", None)
     return own is not None and own.__module__ != "sklearn.base"
+
+
+# ---------------------------------------------------------------- code
+
+_ALWAYS = ("numpy", "scipy", "scikit-learn", "numba")  #: packages that take part in every result, besides this one
+_INSTALLED = {"site-packages", "dist-packages"}
+
+
+def code_digest(modules: Iterable[str] = (), version: str = "") -> str:
+    """Return a digest of the code on which a result depends.
+
+    Parameters
+    ----------
+    modules : iterable of str
+        Names of modules which take part, besides this package and those that it computes with.
+    version : str, default=""
+        Stands for sources of the user.
+
+    Raises
+    ------
+    UnsourcedError
+        If a module has no source file, and there is no version.
+
+    Examples
+    --------
+    >>> code_digest() == code_digest(["pathlib", "sklearn.dummy"]) != code_digest(["joblib"])
+    True
+    """
+    tops = {"cofactor", *(name.partition(".")[0] for name in modules)} - sys.stdlib_module_names
+    return _digest(frozenset(tops), version)
+
+
+@cache
+def _digest(tops: frozenset[str], version: str) -> str:
+    states = [version, *map(importlib.metadata.version, _ALWAYS), *(_state(top, bool(version)) for top in sorted(tops))]
+    return hashlib.sha256("\n".join(states).encode()).hexdigest()
+
+
+def _state(top: str, versioned: bool) -> str:
+    """Return what changes with the code of a package, or a module outside of packages."""
+    module = sys.modules.get(top)
+    folders = list(getattr(module, "__path__", ()))
+    place = getattr(module, "__file__", None) or (folders or [None])[0]
+    if place is not None and _INSTALLED & set(Path(place).parts):
+        installed = getattr(module, "__version__", None) or [
+            importlib.metadata.version(name) for name in importlib.metadata.packages_distributions().get(top, ())
+        ]
+        return f"{top} {installed}"
+    if versioned and top != "cofactor":
+        return ""
+    if place is None:
+        where = "this session" if top == "__main__" else f"the module {top}"
+        raise UnsourcedError(
+            f"{where} has no source file, so that changes of its code would not be seen",
+            advice="keep the code in a file and import it, or pass a version, and another one after each change",
+        )
+    total = hashlib.sha256()
+    for file in sorted(file for folder in folders for file in Path(folder).rglob("*.py")) or [Path(place)]:
+        total.update(hashlib.sha256(file.read_bytes()).digest())
+    return f"{top} {total.hexdigest()}"
 
 
 # ---------------------------------------------------------------- data

@@ -1,1 +1,0 @@
-"""Tests of whether the differences between methods are more than chance."""
