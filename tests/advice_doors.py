@@ -378,7 +378,10 @@ CASES: list[tuple[str, str | list[str]]] = [
     ("cofactor fit sky.csv --labels sail,read --threshold 100 --out x.cofactor", LABEL + " --threshold auto"),
     (
         "__import__('cofactor.service', fromlist='x').service_of(tagger).recommend_table(None, {})",
-        "__import__('cofactor.service', fromlist='x').service_of(tagger).predict_file('weather.csv', {'drop': (), 'id': None, 'format': None, 'zero_based': None, 'sep': None, 'header': None, 'encoding': None, 'form': 'tags', 'scores': False, 'proba': False, 'top': None, 'coverage': None})",
+        [
+            "__import__('cofactor.service', fromlist='x').service_of(tagger).predict_file('weather.csv', {'drop': (), 'id': None, 'format': None, 'zero_based': None, 'sep': None, 'header': None, 'encoding': None, 'form': 'tags', 'scores': False, 'proba': False, 'top': None, 'coverage': None})",
+            "cofactor predict --help",
+        ],
     ),
     # Evaluations.
     ("evaluation.compare({}, toy)", "evaluation.compare(two, toy)"),
@@ -579,7 +582,7 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     (
         "served.service.recommend([[]], 3)",
-        "served.service.recommend([[(1, 5)]], 3)",
+        "ratings = [(1, 5)]; served.service.recommend([ratings], 3)",
     ),
     (
         "ask('GET /v1/users/1/recommendations', models={'tagger': server.Served('tagger', __import__('cofactor.service', fromlist='x').service_of(tagger))})",
