@@ -35,12 +35,10 @@ NAMES: dict[str, str] = {
     "mock": "__import__('unittest.mock', fromlist='x')",
     "cache": "__import__('cofactor.kernels.cache', fromlist='x')",
     "demo": "__import__('cofactor.cli.demo', fromlist='x')",
-    "tasks": "__import__('cofactor.tasks.answers', fromlist='x')",
-    "request": "__import__('cofactor.tasks.plain', fromlist='x').Request(n=3, include_seen=False)",
     "os": "__import__('os')",
-    "served": "server.Served('default', __import__('cofactor.tasks', fromlist='x').answers_of(als))",
+    "served": "server.Served('default', __import__('cofactor.service', fromlist='x').service_of(als))",
     "app": "server.application({'default': served})",
-    "source": "server.Source('default', __import__('shutil').copy('als.cofactor', 'touched.cofactor'), lambda *_: None)",
+    "source": "server.ModelFile('default', __import__('shutil').copy('als.cofactor', 'touched.cofactor'), lambda *_: None)",
     "ignore": "lambda: __import__('warnings').simplefilter('ignore')",
     "held": "__import__('cofactor.server.working', fromlist='x').Listening('127.0.0.1', 0)",
     "free": "held.getsockname()[1]",
@@ -379,8 +377,11 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     ("cofactor fit sky.csv --labels sail,read --threshold 100 --out x.cofactor", LABEL + " --threshold auto"),
     (
-        "__import__('cofactor.tasks', fromlist='x').task_named('labels').recommend(tagger, None, {})",
-        "__import__('cofactor.tasks', fromlist='x').task_named('labels').predict(tagger, 'weather.csv', {'drop': (), 'id': None, 'format': None, 'zero_based': None, 'sep': None, 'header': None, 'encoding': None, 'form': 'tags', 'scores': False, 'proba': False, 'top': None, 'coverage': None})",
+        "__import__('cofactor.service', fromlist='x').service_of(tagger).recommend_table(None, {})",
+        [
+            "__import__('cofactor.service', fromlist='x').service_of(tagger).predict_file('weather.csv', {'drop': (), 'id': None, 'format': None, 'zero_based': None, 'sep': None, 'header': None, 'encoding': None, 'form': 'tags', 'scores': False, 'proba': False, 'top': None, 'coverage': None})",
+            "cofactor predict --help",
+        ],
     ),
     # Evaluations.
     ("evaluation.compare({}, toy)", "evaluation.compare(two, toy)"),
@@ -580,11 +581,11 @@ CASES: list[tuple[str, str | list[str]]] = [
         ],
     ),
     (
-        "served.answers.recommend([tasks.NewUser(ratings=[])], request)",
-        "served.answers.recommend([tasks.NewUser(ratings=[(1, 5)])], request)",
+        "served.service.recommend([[]], 3)",
+        "ratings = [(1, 5)]; served.service.recommend([ratings], 3)",
     ),
     (
-        "ask('GET /v1/users/1/recommendations', models={'tagger': server.Served('tagger', __import__('cofactor.tasks', fromlist='x').answers_of(tagger))})",
+        "ask('GET /v1/users/1/recommendations', models={'tagger': server.Served('tagger', __import__('cofactor.service', fromlist='x').service_of(tagger))})",
         "GET /v1/users/1/recommendations",
     ),
     (
@@ -593,7 +594,7 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     ("send(app, *['X: y'] * 200)", "send(app)"),
     (
-        "served.check_successor(server.Served('x', __import__('cofactor.tasks', fromlist='x').answers_of(ease)))",
+        "served.check_successor(server.Served('x', __import__('cofactor.service', fromlist='x').service_of(ease)))",
         "cofactor serve NAME=ease.cofactor --port 0",
     ),
     (

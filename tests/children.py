@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, Self, cast
 
 IMPORTED = [
     *("typer", "rich.progress", "distributed"),
-    *("cofactor.tasks.ratings", "cofactor.tasks.labels", "cofactor.evaluation"),
+    *("cofactor.service.ratings", "cofactor.service.labels", "cofactor.evaluation"),
 ]
 
 

@@ -26,7 +26,7 @@ from cofactor.plots import plot_splits
 from cofactor.plots.figures import draw
 from cofactor.server import Keys
 from cofactor.server.working import Listening, Worker
-from cofactor.tasks.answers import RatingAnswers
+from cofactor.service.rating_service import RatingService
 
 NOBODY = 65534
 
@@ -79,14 +79,14 @@ def unwritable(make: Callable[[str], Any]) -> None:
     writable(make, 0o555)
 
 
-class Broken(RatingAnswers):
+class Broken(RatingService):
     """Answers with a mistake of ours."""
 
     def facts(self) -> Any:
         raise RuntimeError("a mistake")
 
 
-class Slow(RatingAnswers):
+class Slow(RatingService):
     """Answers after a while."""
 
     def facts(self) -> Any:

@@ -25,10 +25,10 @@ from cofactor.cli import main
 from cofactor.progress import when_compiling
 from cofactor.server import Access
 from cofactor.server.app import application
-from cofactor.server.limits import Limits
+from cofactor.server.operations import Limits
 from cofactor.server.working import Listening
-from cofactor.tasks import answers_of
-from cofactor.tasks.served import Served
+from cofactor.service import service_of
+from cofactor.service.served import Served
 
 _PARTS = (advice, advice_ratings, advice_data, advice_doors)
 SERVED = (*advice.SERVED, *advice_doors.SERVED)
@@ -56,7 +56,7 @@ class Doors:
 
     @cached_property
     def models(self) -> dict[str, Served]:
-        return {name: Served(name, answers_of(self.names[name])) for name in SERVED}
+        return {name: Served(name, service_of(self.names[name])) for name in SERVED}
 
     def make(self, what: str) -> None:
         """Make the names that a call uses."""

@@ -54,7 +54,7 @@ def test_a_terminal_shows_the_worst_labels(run, file: Path, monkeypatch: pytest.
         assert max(map(len, table.splitlines())) <= width
         assert all(name in table for name in NAMES)
         assert ("log-loss" in table) == (width == 140)
-    monkeypatch.setattr("cofactor.cli.by_label._SHOWN", 2)
+    monkeypatch.setattr("cofactor.cli.output._LABELS_SHOWN", 2)
     assert "... and 3 more labels: --out FILE writes them all" in run("evaluate", file, *ASKED, "--labels", "-5").out
 
 

@@ -15,7 +15,7 @@ import pytest
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from cofactor.cli.board import Board
+from cofactor.cli.compare import Board
 from cofactor.datasets import RatingDataset, write_table
 from cofactor.evaluation import RunProgress, compare
 from cofactor.evaluation.store import ResultStore

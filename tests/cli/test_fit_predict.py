@@ -17,8 +17,8 @@ from cofactor.cli.interrupts import INTERRUPTED
 from cofactor.datasets import RatingDataset
 from cofactor.progress import Display
 from cofactor.ratings import ALS, HMF, MMMF, MODELS, Ensemble, ranking
-from cofactor.tasks import task_named
-from cofactor.tasks.plain import Settings
+from cofactor.service import task_named
+from cofactor.service.results import Settings
 
 
 def built(name: str, **settings: Any) -> Any:

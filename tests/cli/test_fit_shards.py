@@ -11,7 +11,7 @@ from distributed import Client, LocalCluster
 import cofactor
 from cofactor.datasets import make_ratings
 from cofactor.ratings import ALS, OrdinalProbit, ShardedRatings, as_ratings
-from cofactor.tasks import clusters, recommending, sharding
+from cofactor.service import clusters, rating_service, sharding
 
 
 def write_lines(path: Path, *lines: str) -> Path:
@@ -34,7 +34,7 @@ def test_a_folder_is_fitted_and_recommended_from(run, folder: Path, tmp_path: Pa
     np.testing.assert_array_equal(cofactor.load(out).V_, same.V_)
     with LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster, Client(cluster):
         assert run(*there, "--out", out, "--scheduler", cluster.scheduler_address).status == 0
-        monkeypatch.setattr(recommending, "_ITEMS_PER_BLOCK", 40)
+        monkeypatch.setattr(rating_service, "_ITEMS_PER_BLOCK", 40)
         to_all = ["recommend", out, "--all", "-n", "3", "--exclude", write_lines(tmp_path / "not.txt", "4", "7")]
         there = run(*to_all, "--scheduler", cluster.scheduler_address)
         assert there.out == run(*to_all).out

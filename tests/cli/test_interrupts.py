@@ -62,7 +62,7 @@ def test_an_interruption_that_python_ignores(run, csv: Path, keyboard: None, mon
         slept.append(True)
         del reference
 
-    monkeypatch.setattr("cofactor.tasks.rating_files.checked_ratings", interrupted)
+    monkeypatch.setattr("cofactor.service.rating_files.checked_ratings", interrupted)
     slept: list[bool] = []
     outcome = run("fit", csv)
     assert not slept

@@ -12,7 +12,7 @@ import pytest
 
 import cofactor
 from cofactor.datasets import make_labels, write_table
-from cofactor.tasks.labels import LabelTask
+from cofactor.service.labels import LabelTask
 
 OPTIONS = ("--labels", "tag")
 SETS = ("-m", "label-powerset", "--threshold", "joint")

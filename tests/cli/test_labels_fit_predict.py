@@ -15,9 +15,9 @@ import pytest
 import cofactor
 from cofactor.datasets import LabelDataset, make_labels, write_libsvm, write_table
 from cofactor.labels import MODELS, PLST
-from cofactor.tasks import sniff
-from cofactor.tasks.labels import LabelTask
-from cofactor.tasks.plain import Settings
+from cofactor.service import sniff
+from cofactor.service.labels import LabelTask
+from cofactor.service.results import Settings
 
 FAST = ["-m", "plst", "--alpha", 1]
 

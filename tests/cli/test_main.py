@@ -19,7 +19,7 @@ from cofactor.cli import fit, main
 from cofactor.cli.app import EXAMPLES, app
 from cofactor.cli.errors import explain
 from cofactor.errors import InvalidInputError, MissingPackageError
-from cofactor.tasks.parsing import parse_levels
+from cofactor.service.options import parse_levels
 
 COMMANDS = ["demo", "doctor", "datasets", "fit", "predict", "recommend", "update", "evaluate"]
 
@@ -91,7 +91,7 @@ def test_a_bug_keeps_its_traceback(run, csv: Path, monkeypatch: pytest.MonkeyPat
     def broken(*_: object) -> None:
         np.zeros(2) + np.zeros(3)
 
-    monkeypatch.setattr("cofactor.tasks.rating_files.checked_ratings", broken)
+    monkeypatch.setattr("cofactor.service.rating_files.checked_ratings", broken)
     with pytest.raises(ValueError, match="could not be broadcast"):
         run("fit", csv)
 

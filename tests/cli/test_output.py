@@ -13,8 +13,9 @@ import pytest
 from cofactor.cli.output import human_console, show_facts, show_measured, write_table
 from cofactor.datasets import make_ratings
 from cofactor.datasets import write_table as write_file
+from cofactor.model.facts import Facts
 from cofactor.ratings import ALS
-from cofactor.tasks.plain import Column, Facts, Measured, Table
+from cofactor.service.results import AnswerTable, Column, EvaluationResult
 
 EVIL = "a\x1b[2J\x1b]0;title\x07\x9b31m\r\x08[bold]b"
 CLEAN = "a [2J ]0;title  31m  [bold]b"
@@ -36,10 +37,10 @@ def test_tables_on_a_terminal_hold_no_control_characters(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     be_a_terminal(monkeypatch)
-    write_table(Table(EVIL, {"user": [EVIL, "b"], EVIL: ["x", EVIL], "n": [1, 2]}), None, as_json=False)
+    write_table(AnswerTable(EVIL, {"user": [EVIL, "b"], EVIL: ["x", EVIL], "n": [1, 2]}), None, as_json=False)
     show_facts(Facts(EVIL, {}, {EVIL: EVIL}), {"model file": EVIL})
     results = {EVIL: [{"mae": 0.5}], "als": [{"mae": 0.6}]}
-    show_measured(Measured(EVIL, {}, results, (Column("mae", EVIL, 4),), "mae"))
+    show_measured(EvaluationResult(EVIL, {}, results, (Column("mae", EVIL, 4),), "mae"))
     human_console().print(EVIL, markup=False)
     found = capsys.readouterr().out
     assert CLEAN in found

@@ -12,7 +12,7 @@ from tests.clusters import two_workers
 from cofactor.datasets import make_ratings
 from cofactor.errors import InvalidInputError
 from cofactor.ratings import OrdinalProbit
-from cofactor.tasks import clusters, predicting
+from cofactor.service import clusters, rating_service
 
 pytestmark = pytest.mark.processes
 
@@ -44,7 +44,7 @@ def pairs(tmp_path: Path) -> Path:
 def test_workers_write_the_same_bytes(
     run, model: Path, pairs: Path, client: Client, tmp_path: Path, monkeypatch
 ) -> None:
-    monkeypatch.setattr(predicting, "_PAIRS_PER_BLOCK", 30)
+    monkeypatch.setattr(rating_service, "_PAIRS_PER_BLOCK", 30)
     asked = ["predict", model, pairs, "--proba"]
     on_workers = ["--scheduler", client.scheduler_info()["address"]]
     for kind in ("parquet", "csv"):
@@ -77,7 +77,7 @@ def test_a_scheduler_that_goes_leaves_no_file(run, model: Path, pairs: Path, tmp
 
     each_on, log = clusters._each_on, logging.getLogger("distributed.client")
     heard: list[bool] = []
-    monkeypatch.setattr(predicting, "_PAIRS_PER_BLOCK", 30)
+    monkeypatch.setattr(rating_service, "_PAIRS_PER_BLOCK", 30)
     monkeypatch.setattr(clusters, "_each_on", lost)
     with LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster:
         ended = run("predict", model, pairs, "--out", tmp_path / "a.csv", "--scheduler", cluster.scheduler_address)

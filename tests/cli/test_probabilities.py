@@ -19,8 +19,8 @@ from cofactor.datasets import RatingDataset
 from cofactor.evaluation import evaluate
 from cofactor.metrics import log_loss
 from cofactor.ratings import OrdinalProbit
+from cofactor.service import task_named
 from cofactor.solvers import Progress
-from cofactor.tasks import task_named
 
 SWEEPS = ["--param", "n_sweeps=20", "--param", "burn_in=8", "--param", "n_implicit=3"]
 SETTINGS = {"n_sweeps": 20, "burn_in": 8, "n_implicit": 3, "random_state": 0}

@@ -16,7 +16,7 @@ from pandas.testing import assert_frame_equal
 import cofactor
 from cofactor.datasets import RatingDataset, write_table
 from cofactor.ratings import Rules
-from cofactor.tasks import recommending
+from cofactor.service import rating_service
 
 NEW = "user,item,rating\nann,3,5\nann,7,1\nbob,3,2\nbob,9,4\nbob,11,5\n"
 
@@ -50,7 +50,7 @@ def test_lists_are_written_a_few_users_at_a_time(run, model: Path, tmp_path: Pat
         return read_csv(tmp_path / name) if "csv" in suffix else read_parquet(tmp_path / name)
 
     whole = written(f"whole{suffix}")
-    monkeypatch.setattr(recommending, "_ITEMS_PER_BLOCK", 120)
+    monkeypatch.setattr(rating_service, "_ITEMS_PER_BLOCK", 120)
     assert_frame_equal(written(f"blocks{suffix}"), whole)
 
 

@@ -12,8 +12,8 @@ import cofactor
 from cofactor.datasets import load_labels
 from cofactor.labels import PLST
 from cofactor.persistence import ModelFileError, read_model, write_model
-from cofactor.tasks import task_named
-from cofactor.tasks.plain import Settings
+from cofactor.service import service_of, task_named
+from cofactor.service.results import Settings
 
 FAST = ["-m", "plst", "--alpha", 1, "--threshold", 0]
 OPTIONS = ["--labels", "tags", "--label-sep", "|", "--text", "body", "--id", "id"]
@@ -120,14 +120,15 @@ def test_a_stream_is_read_by_the_recipe(tmp_path: Path) -> None:
     options = task.values("fit", {"labels": "tags,", "label_sep": "|", "text": "body", "id": "id"})
     settings = Settings(alpha=0.1, factors=2, options=options)
     fitted, _ = task.fit(task.build("omf", settings).model, task.read(str(first), options), settings)
-    loaded = task.read_for(fitted, str(second), task.values("fit", {}))
+    loaded = service_of(fitted).read_more(str(second), task.values("update", {}))
     assert loaded.data.recipe == fitted.recipe_
-    updated = task.update(fitted, loaded)
+    updated = service_of(fitted).update(loaded, {})
     assert updated.n_rows_seen_ == 90
     assert updated.recipe_ == fitted.recipe_
     one = tmp_path / "one.csv"
     data[80:81].to_csv(one, index=False)
-    assert task.update(updated, task.read_for(updated, str(one), task.values("fit", {}))).n_rows_seen_ == 91
+    service = service_of(updated)
+    assert service.update(service.read_more(str(one), task.values("update", {})), {}).n_rows_seen_ == 91
 
 
 def test_a_model_without_names_of_features(run, table: Path, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ from cofactor.datasets import (
 )
 from cofactor.datasets.formats import sniff
 from cofactor.errors import InvalidInputError
-from cofactor.tasks.rating_files import read_titles
+from cofactor.service.rating_files import read_titles
 
 N_TRIALS = int(os.environ.get("COFACTOR_HOSTILE", "250"))
 FIRST = int(os.environ.get("COFACTOR_HOSTILE_FIRST", "0"))

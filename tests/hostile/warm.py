@@ -9,14 +9,14 @@ from pathlib import Path
 
 from typer import Context
 
-from cofactor.cli.program import _program
+from cofactor.cli.app import _program
 from cofactor.evaluation import compare
 from cofactor.experiments import experiments
 from cofactor.ratings import ALS, HMF, OrdinalProbit
 from cofactor.reports.comparison import write_report
 
 #: What commands import only where they need it.
-LATE = ["cofactor.cli.console", "cofactor.experiments.declared", "cofactor.tasks.sharding", "pyarrow.parquet"]
+LATE = ["cofactor.experiments.declared", "cofactor.service.sharding", "pyarrow.parquet"]
 
 for name in LATE:
     import_module(name)

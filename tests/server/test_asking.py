@@ -13,9 +13,8 @@ import pytest
 from tests.server.said import rows, rows_of
 
 from cofactor.errors import InvalidInputError
-from cofactor.server.asking import _TOGETHER, Asking
-from cofactor.server.limits import Limits
-from cofactor.server.question import Operation, Question
+from cofactor.server.asking import _TOGETHER, BatchQueue
+from cofactor.server.operations import Limits, Operation, Question
 
 
 class Doubling:
@@ -23,8 +22,8 @@ class Doubling:
 
     def __init__(self) -> None:
         self.free, self.rounds = threading.Event(), []
-        self.alone = Operation("GET", "/alone", "", dict, dict, self.one)
-        self.together = Operation("GET", "/together", "", dict, dict, self.one, together=self.several)
+        self.alone = Operation("GET /alone", "", dict, dict, self.one)
+        self.together = Operation("GET /together", "", dict, dict, self.one, together=self.several)
 
     def one(self, question: Question) -> int:
         return self.several([question])[0]
@@ -37,7 +36,9 @@ class Doubling:
         return [2 * int(question.id) for question in questions]
 
 
-async def outcomes(asking: Asking, asked: Sequence[tuple[Operation, str, Any, float]], free: threading.Event) -> Any:
+async def outcomes(
+    asking: BatchQueue, asked: Sequence[tuple[Operation, str, Any, float]], free: threading.Event
+) -> Any:
     """Ask a first question, and the others while it waits; return what comes of each."""
 
     async def ask(operation: Operation, id_: str, what: Any, seconds: float) -> Any:
@@ -58,7 +59,7 @@ def test_questions_that_differ_in_their_ids_alone_are_answered_together() -> Non
     asked = [(doubling.together, str(k), {"n": 3}, 30.0) for k in range(5)]
     asked += [(doubling.together, "7", {"n": 4}, 30.0), (doubling.alone, "8", {"n": 3}, 30.0)]
     asked += [(doubling.alone, "9", {"n": 3}, 30.0)]
-    found = asyncio.run(outcomes(Asking(), asked, doubling.free))
+    found = asyncio.run(outcomes(BatchQueue(), asked, doubling.free))
     assert found == [0, 2, 4, 6, 8, 14, 16, 18]
     assert doubling.rounds == [["0"], ["1", "2", "3", "4"], ["7"], ["8"], ["9"]]
 
@@ -66,14 +67,14 @@ def test_questions_that_differ_in_their_ids_alone_are_answered_together() -> Non
 def test_no_more_than_some_are_answered_at_a_time() -> None:
     doubling = Doubling()
     asked = [(doubling.together, str(k), {}, 30.0) for k in range(_TOGETHER + 3)]
-    assert asyncio.run(outcomes(Asking(), asked, doubling.free)) == [2 * k for k in range(_TOGETHER + 3)]
+    assert asyncio.run(outcomes(BatchQueue(), asked, doubling.free)) == [2 * k for k in range(_TOGETHER + 3)]
     assert [len(one) for one in doubling.rounds] == [1, _TOGETHER, 2]
 
 
 def test_a_question_that_cannot_be_answered_spoils_no_other() -> None:
     doubling = Doubling()
     asked = [(doubling.together, one, {}, 30.0) for one in ("1", "2", "bad", "3")]
-    first, second, bad, third = asyncio.run(outcomes(Asking(), asked, doubling.free))
+    first, second, bad, third = asyncio.run(outcomes(BatchQueue(), asked, doubling.free))
     assert [first, second, third] == [2, 4, 6]
     assert isinstance(bad, InvalidInputError)
 
@@ -81,7 +82,7 @@ def test_a_question_that_cannot_be_answered_spoils_no_other() -> None:
 def test_what_nobody_waits_for_any_more_is_not_begun() -> None:
     doubling = Doubling()
     asked = [(doubling.together, one, {}, seconds) for one, seconds in (("1", 30.0), ("2", 0.05), ("3", 30.0))]
-    first, late, third = asyncio.run(outcomes(Asking(), asked, doubling.free))
+    first, late, third = asyncio.run(outcomes(BatchQueue(), asked, doubling.free))
     assert (first, third) == (2, 6)
     assert isinstance(late, TimeoutError)
     assert doubling.rounds == [["1"], ["3"]]

@@ -23,8 +23,8 @@ import cofactor
 from cofactor.datasets import LabelDataset, make_labels, read_label_table
 from cofactor.labels import PLST, LabelPowerset, LabelRidge
 from cofactor.server.operations import OPERATIONS
-from cofactor.tasks import answers_of
-from cofactor.tasks.label_rows import without_names
+from cofactor.service import service_of
+from cofactor.service.label_service import without_names
 
 TAGS, WHY = "/v1/tags", "/v1/explanations"
 WORDS = ("cough", "fever", "chest", "kidney", "reflux", "pain")
@@ -364,7 +364,7 @@ def test_python_of_the_document(tagging: Tagging, capsys, tmp_path, monkeypatch)
     exec(asking.replace(":8000", f":{tagging.client.port}"), {})
     assert "['influenza', 'asthma']" in capsys.readouterr().out
     exec(saving, {})
-    assert answers_of(cofactor.load("tagger.cofactor")).tag(["cats"]) == [{"labels": ["cat"]}]
+    assert service_of(cofactor.load("tagger.cofactor")).tag(["cats"]) == [{"labels": ["cat"]}]
 
 
 def test_no_mistakes_were_made(tagging: Tagging) -> None:

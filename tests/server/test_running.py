@@ -28,11 +28,11 @@ from cofactor.errors import InputWarning
 from cofactor.labels import MNMTF
 from cofactor.ratings import ALS
 from cofactor.server import Limits, Served, application, run
-from cofactor.server.lines import StandardError, line_of
-from cofactor.server.watching import Watch
+from cofactor.server.observing import StandardError, line_of
+from cofactor.server.running import Watch
 from cofactor.server.working import Listening, Worker
-from cofactor.tasks.answers import RatingAnswers
-from cofactor.tasks.served import Content, Source
+from cofactor.service.rating_service import RatingService
+from cofactor.service.served import Content, ModelFile
 
 pytestmark = pytest.mark.processes
 
@@ -224,7 +224,7 @@ def test_a_request_that_came_is_answered_whatever_ends_its_connection(end) -> No
     assert [one[:13] for one in answers_of_worker(at_last, Limits())] == [b"HTTP/1.1 200 "] * 2
 
 
-class Stalled(Source):
+class Stalled(ModelFile):
     """The file of a model on a disk that does not answer."""
 
     def content(self) -> Content:
@@ -236,7 +236,7 @@ may_answer = threading.Event()
 
 
 def test_a_disk_that_does_not_answer_is_not_waited_for(tmp_path) -> None:
-    sources = [kind(str(k), str(tmp_path / str(k)), Fake) for k, kind in enumerate((Stalled, Source))]
+    sources = [kind(str(k), str(tmp_path / str(k)), Fake) for k, kind in enumerate((Stalled, ModelFile))]
     watch = Watch({one.name: Served(one.name, Fake(), source=one) for one in sources}, patience=0.0)
     found = dict(watch.changed(all_of_them=True))
     assert [type(found[one]) for one in sources] == [TimeoutError, FileNotFoundError]
@@ -382,4 +382,4 @@ def test_a_log_that_nobody_reads_holds_up_nobody(monkeypatch) -> None:
 def test_titles_of_other_items_are_warned_of() -> None:
     model = ALS(n_factors=1, alpha=1.0, random_state=0).fit([(1, "Up"), (2, "Heat")], [5, 1])
     with pytest.warns(InputWarning, match="no item has one of the 1 titles: they are of '50', and the model knows "):
-        RatingAnswers(model, {"50": "Star Wars"})
+        RatingService(model, titles={"50": "Star Wars"})

@@ -51,5 +51,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         interrupts.own_the_process()
     with interrupts.loading(), garbage_kept(lasting=True):
-        from cofactor.cli.program import run
+        from cofactor.cli.app import run
     return run(arguments)

@@ -1,19 +1,30 @@
-"""The program: its options and its list of commands."""
+"""The program: its options, its list of commands, and one run of it with its messages and exit status.
+
+The program: its options and its list of commands.
+
+One run of the program: its command, its messages and its exit status.
+"""
 
 from __future__ import annotations
 
 import inspect
+import signal
+import sys
+import threading
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from cofactor.cli import datasets
-from cofactor.cli.interrupts import working
+from cofactor.cli import datasets, errors
+from cofactor.cli.interrupts import interrupted, loading, not_lost, working
 from cofactor.cli.options import with_task_options
+from cofactor.cli.output import showing_warnings
+from cofactor.interrupts import ending_all
 
 
 class _Commands(TyperGroup):
@@ -155,7 +166,7 @@ PANELS = {
 def _command(name: str) -> Any:
     """Load a command. Its help is its docstring with examples below; tasks declare some of its options."""
     word = name.replace(" ", "_")
-    function = getattr(import_module(f"cofactor.cli.{word}"), word)
+    function = getattr(import_module(f"cofactor.cli.{name.partition(' ')[0]}"), word)
     paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
     text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
     shown = "\n\n".join(f"  [cyan]{example}[/cyan]" for example in EXAMPLES.get(name, ()))
@@ -176,3 +187,55 @@ for _panel, _names in PANELS.items():
         app.command(_name, short_help=SUMMARIES[_name], rich_help_panel=_panel)(_listed)
     if _panel == "Start":
         app.add_typer(datasets.app, name="datasets", rich_help_panel=_panel)
+
+
+def run(arguments: Sequence[str] | None) -> int:
+    """Run a command; see `cofactor.cli.main`."""
+    in_main = threading.current_thread() is threading.main_thread()
+    # By default SIGTERM ends the process at once, which would leave temporary files behind.
+    handler = signal.signal(signal.SIGTERM, _terminate) if in_main else None
+    try:
+        with showing_warnings(), not_lost(), ending_all(), loading():  # to read the arguments, typer loads more
+            status = _program()(args=arguments, prog_name="cofactor", standalone_mode=False)
+        sys.stdout.flush()
+    except (SystemExit, BrokenPipeError) as stop:
+        # rich and typer turn a broken pipe into an exit of their own.
+        if BrokenPipeError in (type(stop), type(stop.__context__)):
+            errors.silence_stdout()
+            return 0
+        return stop.code if isinstance(stop, SystemExit) and isinstance(stop.code, int) else 1
+    except KeyboardInterrupt:
+        return interrupted()
+    except errors.EXPLAINED as error:
+        if errors.is_abort(error):
+            return interrupted()
+        message = errors.explain(error)
+        if message is None:
+            raise
+        if message:
+            print(f"cofactor: error: {message}", file=sys.stderr)
+        return 2
+    finally:
+        if in_main:
+            signal.signal(signal.SIGTERM, handler)
+    if status == 130:
+        return interrupted()
+    return status if isinstance(status, int) else 0
+
+
+@cache
+def _program() -> Any:
+    """Return the program; each of its commands begins to work only when its arguments are read."""
+    program = get_command(app)
+    groups: list[Any] = [program]
+    for group in groups:
+        for command in group.commands.values():
+            if hasattr(command, "commands"):
+                groups.append(command)
+            else:
+                command.callback = working()(command.callback)
+    return program
+
+
+def _terminate(number: int, frame: Any) -> NoReturn:
+    raise SystemExit(128 + number)

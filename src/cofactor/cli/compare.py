@@ -1,31 +1,138 @@
-"""``cofactor compare``: methods on data sets, with tests of differences, in a store that survives a crash."""
+"""``cofactor compare``: methods on data sets, with tests of differences, in a store that survives a crash.
+
+The live table of a comparison: how far each data set is, which method leads, what failed.
+
+``cofactor compare``: methods on data sets, with tests of differences, in a store that survives a crash.
+"""
 
 from __future__ import annotations
 
 import re
 import shutil
 import sys
+import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
 from cofactor.cli import options
-from cofactor.cli.board import Board
 from cofactor.cli.errors import naming, telling_what_is_kept
 from cofactor.cli.files import check_folder
 from cofactor.cli.interrupts import loading
-from cofactor.cli.output import Download, note, print_result, show_notes
+from cofactor.cli.output import Download, duration, human_console, note, print_result, show_notes
 from cofactor.errors import InvalidInputError, Text
-from cofactor.tasks import sniff, task_named
-from cofactor.tasks.plain import Settings
+from cofactor.progress import Display
+from cofactor.service import sniff, task_named
 from cofactor.text import first_repeated, nearest
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from cofactor.evaluation.comparison import Comparison
+    from cofactor.evaluation.running import RunProgress
+    from cofactor.evaluation.store import Result
     from cofactor.evaluation.tables import MeanTable
     from cofactor.experiments.declared import Declared
+
+
+class Board:
+    """Shows the progress of a comparison on standard error; if that is no terminal, failures and a line now and then.
+
+    Parameters
+    ----------
+    declared : Declared
+        What is compared.
+    quiet : bool, default=False
+        Never show the table.
+    """
+
+    def __init__(self, declared: Declared, *, quiet: bool = False) -> None:
+        from rich.live import Live
+
+        from cofactor.evaluation.comparison import shown_metrics, sources_of, task_of
+        from cofactor.metrics import greater_is_better
+
+        self.metric = shown_metrics(task_of(sources_of(declared.data)), declared.metrics)[0]
+        self.sign = 1 if greater_is_better(self.metric) else -1
+        self.data = list(declared.data)
+        self.console = human_console(stderr=True)
+        self.cells = dict.fromkeys(self.data, 0)
+        self.values: dict[str, dict[str, list[float]]] = {name: defaultdict(list) for name in self.data}
+        self.last: RunProgress | None = None
+        self.noted = time.monotonic()
+        shown = self.console.is_terminal and not quiet
+        self.live = Live(console=self.console, get_renderable=self.view, transient=True) if shown else None
+        self.display = Display("comparing", quiet=quiet or shown)
+
+    def __enter__(self) -> Self:
+        if self.live is not None:
+            self.live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.live is not None:
+            self.live.stop()
+        self.display.stop()
+
+    def show(self, progress: RunProgress) -> None:
+        """Take in a result."""
+        result = progress.result
+        self.last, self.noted = progress, time.monotonic()
+        self.cells[result.data] += 1
+        if result.status == "failed":
+            self.console.print(_failure(result), markup=False, soft_wrap=True)
+        elif self.metric in result.measures:
+            self.values[result.data][result.method].append(float(result.measures[self.metric]))
+        self.display.show(detail=self.headline())
+
+    def view(self) -> RenderableType:
+        """Return what the terminal shows now."""
+        from rich import box
+        from rich.console import Group
+        from rich.markup import escape
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=box.SIMPLE_HEAD)
+        table.add_column("data")
+        table.add_column("cells", justify="right")
+        table.add_column(f"best {self.metric} so far")
+        of_each = "" if self.last is None else f"/{self.last.total // len(self.data)}"
+        for name in self.data:
+            table.add_row(escape(name), f"{self.cells[name]}{of_each}", escape(self.leader(name)))
+        return Group(Text(self.headline(), style="bold"), table)
+
+    def headline(self) -> str:
+        """Return how many cells are done, and how long the rest will take."""
+        if self.last is None:
+            return "beginning"
+        last, since = self.last, time.monotonic() - self.noted
+        words = [f"{last.done:,} of {last.total:,} cells", duration(last.seconds + since)]
+        if last.seconds_left is not None:
+            words.append(f"about {duration(max(0.0, last.seconds_left - since))} left")
+        if last.failed:
+            words.append(f"{last.failed:,} failed")
+        return ", ".join(words)
+
+    def leader(self, data: str) -> str:
+        """Return the method with the best mean so far, and that mean."""
+        means = {method: sum(values) / len(values) for method, values in self.values[data].items()}
+        if not means:
+            return ""
+        best = max(means, key=lambda method: self.sign * means[method])
+        return f"{best} {means[best]:.4f}"
+
+
+def _failure(result: Result) -> str:
+    where = ", ".join(part for part in (result.method, result.data, result.split, f"seed {result.seed}") if part)
+    return f"failed: {where}: {result.error.partition(chr(10))[0]}"
+
 
 #: Options that may be given with a TOML file.
 _OF_THE_RUN = ("jobs", "store", "out", "retry", "safe_csv", "json")
@@ -41,10 +148,7 @@ def compare(
             "declares everything.",
         ),
     ],
-    model: Annotated[
-        list[str] | None,
-        typer.Option("--model", "-m", metavar="NAME", help=options.MODEL_HELP + "; repeat for several."),
-    ] = None,
+    model: options.Models = None,
     protocol: Annotated[
         str | None,
         typer.Option(
@@ -103,10 +207,9 @@ def compare(
         declared = _from_file(context, data)
     else:
         with loading():
-            name, reading = _task_of(context, data, task, own)
-            chosen = task_named(name)
-        values = chosen.values("compare", reading)
-        settings = Settings(options.parse_alpha(alpha), options.parse_factors(factors), None, {}, values, lenient=True)
+            chosen = task_named(_task_of(context, data, task))
+        values = options.values_of(chosen, "compare", own)
+        settings = options.settings_of(alpha, factors, None, values, lenient=True)
         named = None if model is None else chosen.contestants(model, settings)
         loaded = [chosen.read(file, values, Download(file, quiet=json)) for file in data]
         ranked = any(chosen.ranks(one, values) for one in loaded)
@@ -167,7 +270,7 @@ def _seeds(text: str) -> list[int]:
     from cofactor.evaluation.comparison import checked_seeds
 
     seeds = [int(part) for part in re.split(r"[, ]+", text.strip())]
-    twice = next((seed for k, seed in enumerate(seeds) if seed in seeds[:k]), None)
+    twice = first_repeated(map(str, seeds))
     if twice is not None:
         raise InvalidInputError(f"--seeds {text}: {twice} is there twice; give each seed once")
     return list(checked_seeds(seeds))
@@ -187,20 +290,15 @@ def _from_file(context: typer.Context, data: Sequence[str]) -> Declared:
         raise InvalidInputError(str(error)) from error  # which speaks of keys in the file, not of options
 
 
-def _task_of(
-    context: typer.Context, files: Sequence[str], asked: str | None, own: Mapping[str, Any]
-) -> tuple[str, dict[str, Any]]:
-    """Return the task of all files, and its options."""
+def _task_of(context: typer.Context, files: Sequence[str], asked: str | None) -> str:
+    """Return the task of all files."""
     _check_names(files)
-    found = {
-        file: options.choose_task(context, "compare", file, asked, asked or sniff(file), own)
-        for file in dict.fromkeys(files)
-    }
-    tasks = list(dict.fromkeys(name for name, _ in found.values()))
+    found = {file: options.choose_task(context, "compare", file, asked, asked or sniff(file)) for file in files}
+    tasks = list(dict.fromkeys(found.values()))
     if len(tasks) > 1:
-        one, other = (next(file for file, (name, _) in found.items() if name == task) for task in tasks[:2])
+        one, other = (next(file for file, name in found.items() if name == task) for task in tasks[:2])
         raise InvalidInputError(f"{one} holds {tasks[0]} and {other} {tasks[1]}: compare each kind by itself")
-    return found[files[0]]
+    return tasks[0]
 
 
 def _declared(models: Mapping[str, Any], sets: Sequence[Any], how: Mapping[str, Any]) -> Declared:
@@ -208,7 +306,7 @@ def _declared(models: Mapping[str, Any], sets: Sequence[Any], how: Mapping[str, 
         from cofactor.experiments.declared import Declared
 
     names = [one.name for one in sets]
-    twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
+    twice = first_repeated(names)
     if twice is not None:
         raise InvalidInputError(f"two data sets are called {twice}: rename a file, or name them in a TOML file")
     return Declared(estimators=models, data=dict(zip(names, sets, strict=True)), **how)

@@ -1,13 +1,23 @@
-"""``cofactor demo``: everything in a minute or two."""
+"""``cofactor demo``: everything in a minute or two; ``cofactor demo serve``: a page on which to rate films.
+
+``cofactor demo``: everything in a minute or two.
+
+``cofactor demo serve``: a page on which to rate films, and see what is recommended.
+"""
 
 from __future__ import annotations
 
+import logging
+import os
 import platform
 import shutil
+import sys
 import tempfile
 import time
+import webbrowser
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,11 +29,13 @@ from cofactor.cli.datasets import warn_of_data_variable
 from cofactor.cli.files import check_folder
 from cofactor.cli.interrupts import loading
 from cofactor.cli.output import Download, human_console, limited_threads, note, print_json
+from cofactor.cli.serve import server_for
 from cofactor.progress import Display
 from cofactor.text import counted
 
 if TYPE_CHECKING:
     from cofactor.experiments.demos import Demo, Finding
+
 
 _PAGE = "report.html"
 _NUMBERS = "results.json"
@@ -51,9 +63,7 @@ def demo(
         typer.Option("--full", help="In some minutes: more models, data sets, folds, values of alpha, and pictures."),
     ] = False,
     seed: options.Seed = 0,
-    offline: Annotated[
-        bool, typer.Option("--offline", help="Do not try to download MovieLens 100K where it is missing.")
-    ] = False,
+    offline: options.Offline = False,
     threads: options.Threads = None,
     json: options.Json = False,
 ) -> None:
@@ -215,3 +225,53 @@ class TerminalReporter:
             self.console.print(f"  [cyan]{escape(command)}[/cyan]\n      [dim]{escape(meaning)}[/dim]", soft_wrap=True)
         if self.quiet:
             note(f"report: {page}")
+
+
+def demo_serve(
+    host: options.Host = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="Port; with 0 a free one.")] = 8000,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page, where there is a screen.")] = (
+        True
+    ),
+    seed: options.Seed = 0,
+    offline: options.Offline = False,
+    threads: options.Threads = None,
+) -> None:
+    """Fit a recommender to MovieLens 100K, or to invented films, and serve it: open the page, and rate films.
+
+    It is what cofactor fit and cofactor serve do, in one step. Nothing is written. Ctrl-C ends it.
+    """
+    server = server_for("cofactor demo serve")
+    warn_of_data_variable()
+    with loading():
+        from cofactor.experiments.demos import Extent
+        from cofactor.experiments.demos.ratings import RatingDemo, fitted_recommender
+        from cofactor.service import service_of
+
+    report = TerminalReporter(quiet=False)
+    extent = Extent(False, seed, offline, Download("MovieLens 100K", quiet=False))
+    with limited_threads(threads):
+        (data,), _ = RatingDemo().data(extent, report)
+        report.say(f"{data.description}.")
+        model = fitted_recommender(data, slice(None), extent, report)
+        report.say("A Recommender was fitted; its code is made ready.")
+        titles = {str(item): title for item, title in data.item_names.items()}
+        served = {"default": server.Served("default", service_of(model, titles=titles))}
+        begun = partial(_tell, report, opening=browser and _has_screen())
+        server.run(served, host, port, begun=begun, log_level=logging.WARNING)
+    report.say("\nThe same of your own ratings:")
+    for command in ("cofactor fit ratings.csv --out model.cofactor", "cofactor serve model.cofactor"):
+        report.say(f"  {command}")
+
+
+def _tell(report: TerminalReporter, address: str, *, opening: bool) -> None:
+    """Tell a person where the page is, and open it."""
+    report.say(f"\nA page to rate films: {address} (Ctrl-C ends it)")
+    sys.stdout.flush()
+    if opening:
+        webbrowser.open(address)
+
+
+def _has_screen() -> bool:
+    """Return whether a browser would open a window, and not take the terminal."""
+    return sys.platform in ("darwin", "win32") or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import platform
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
@@ -38,13 +37,18 @@ _OPTIONAL = {
 SELF_TEST_OBJECTIVE = 406.306816
 
 
+Status: TypeAlias = Literal["ok", "note", "broken"]
+#: What a fit of a broken installation may raise.
+_MISHAPS = (ArithmeticError, ImportError, LookupError, OSError, RuntimeError, TypeError, ValueError)
+
+
 @dataclass(frozen=True)
 class Check:
     """One finding."""
 
     group: str
     name: str
-    status: Literal["ok", "note", "broken"]
+    status: Status
     found: str
     advice: str = ""
 
@@ -124,34 +128,21 @@ def _versions() -> Iterator[Check]:
     group = "Versions"
     place = Path(cofactor.__file__).parent
     yield Check(group, "cofactor", "ok", f"{cofactor.__version__} in {place}")
-    new_enough = sys.version_info >= (3, 11)
-    yield Check(
-        group,
-        "Python",
-        "ok" if new_enough else "broken",
-        f"{platform.python_version()} on {platform.platform(terse=True)}, {platform.machine()}",
-        "" if new_enough else "cofactor needs Python 3.11 or newer",
-    )
+    machine = f"{platform.platform(terse=True)}, {platform.machine()}"
+    yield Check(group, "Python", "ok", f"{platform.python_version()} on {machine}")
     for name in _NEEDED:
-        version = _version(name)
-        if version is None:
-            yield Check(group, name, "broken", "not installed", f"pip install {name}")
-        else:
-            yield Check(group, name, "ok", version)
+        yield _package(group, name, "broken", f"pip install {name}")
     for name, use in _OPTIONAL.items():
-        version = _version(name)
-        yield Check(
-            "Extras", name, "note" if version is None else "ok", version or "not installed", "" if version else use
-        )
+        yield _package("Extras", name, "note", use)
 
 
-def _version(name: str) -> str | None:
+def _package(group: str, name: str, lacking: Status, advice: str) -> Check:
     from importlib import metadata
 
     try:
-        return metadata.version(name)
+        return Check(group, name, "ok", metadata.version(name))
     except metadata.PackageNotFoundError:
-        return None
+        return Check(group, name, lacking, "not installed", advice)
 
 
 def _threads() -> Iterator[Check]:
@@ -179,18 +170,21 @@ def _threads() -> Iterator[Check]:
 def _caches() -> Iterator[Check]:
     group = "Caches"
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
-        yield Check(
-            group,
-            "Numba",
-            "broken",
-            "NUMBA_DISABLE_JIT is set: everything is a hundred times slower",
-            "unset NUMBA_DISABLE_JIT",
-        )
+        found = "NUMBA_DISABLE_JIT is set: everything is a hundred times slower"
+        yield Check(group, "Numba", "broken", found, "unset NUMBA_DISABLE_JIT")
     yield _kernels(group)
     from cofactor.datasets import cache_dir
 
     advice = "set COFACTOR_CACHE to a folder of your own, or put data sets into $COFACTOR_DATA"
     yield _folder(group, "data sets", cache_dir(), advice, "note")
+
+
+def _folder(group: str, name: str, folder: Path, advice: str, bad: Status = "broken") -> Check:
+    """Check that a folder, or the nearest one above it that exists, can be written to."""
+    nearest = next(place for place in (folder, *folder.parents) if place.exists())
+    if nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK):
+        return Check(group, name, "ok", f"{folder}" if folder.exists() else f"{folder} (made when needed)")
+    return Check(group, name, bad, f"{folder} cannot be written to", advice)
 
 
 def _kernels(group: str) -> Check:
@@ -229,14 +223,6 @@ def _clear(json: bool) -> None:
         human_console().print(f"Removed {counted(len(removed), 'file')} of other versions, {_megabytes(removed)}.")
 
 
-def _folder(group: str, name: str, folder: Path, advice: str, bad: Literal["note", "broken"] = "broken") -> Check:
-    """Check that a folder, or the nearest one above it that exists, can be written to."""
-    nearest = next(place for place in (folder, *folder.parents) if place.exists())
-    if nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK):
-        return Check(group, name, "ok", f"{folder}" if folder.exists() else f"{folder} (made when needed)")
-    return Check(group, name, bad, f"{folder} cannot be written to", advice)
-
-
 def _data_sets() -> Iterator[Check]:
     from cofactor.datasets import available
     from cofactor.datasets.registry import data_variable_fault
@@ -263,7 +249,7 @@ def _self_test() -> Iterator[Check]:
     began = time.perf_counter()
     try:
         first, second = _fit(1), _fit(2)
-    except (ArithmeticError, ImportError, LookupError, OSError, RuntimeError, TypeError, ValueError) as error:
+    except _MISHAPS as error:
         yield Check(group, "fit", "broken", f"{type(error).__name__}: {error}", advice)
         return
     seconds = time.perf_counter() - began
@@ -308,7 +294,7 @@ def _label_test(group: str, advice: str) -> Check:
     Y = np.column_stack([X[:, 0] > 0, X[:, 1] > 0, X[:, 0] <= 0])
     try:
         right = PLST(n_components=1.0, alpha=0.1).fit(X, Y).score(X, Y)
-    except (ArithmeticError, ImportError, LookupError, OSError, RuntimeError, TypeError, ValueError) as error:
+    except _MISHAPS as error:
         return Check(group, "labels", "broken", f"{type(error).__name__}: {error}", advice)
     found = f"micro-F1 {right:.4f}, expected 1.0000"
     return Check(group, "labels", "ok" if right == 1 else "broken", found, "" if right == 1 else advice)

@@ -17,8 +17,6 @@ import typer
 from cofactor.errors import Argument, InvalidInputError, MissingPackageError, Text
 from cofactor.text import one_line
 
-__all__ = ["EXPLAINED", "explain", "is_abort", "named", "naming", "silence_stdout", "telling_what_is_kept"]
-
 #: Options that set a parameter of the library under another name.
 _OPTIONS: Mapping[str, str] = {
     "scale": "--levels",
@@ -96,12 +94,13 @@ def option_of(name: str) -> str | None:
     >>> option_of("n_factors"), option_of("zero_based"), option_of("margin")
     ('--factors', '--zero-based', None)
     """
-    from cofactor.tasks import TASKS
+    from cofactor.service import TASKS
 
     if name in _OPTIONS:
         return _OPTIONS[name]
-    declared = (option for entry in TASKS.values() for options in entry.options.values() for option in options)
-    known = {*_SAME, *(option.name for option in declared)}
+    # Options of lists are named where lists are made: other commands have groups, and a time, of another kind.
+    verbs = (options for entry in TASKS.values() for verb, options in entry.options.items() if verb != "recommend")
+    known = {*_SAME, *(option.name for options in verbs for option in options)}
     return f"--{name.replace('_', '-')}" if name in known else None
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cofactor.cli import options
-from cofactor.cli.by_label import write_by_label
 from cofactor.cli.errors import naming
 from cofactor.cli.files import check_sources, check_target, inputs_of
 from cofactor.cli.output import (
@@ -17,22 +16,20 @@ from cofactor.cli.output import (
     show_measured,
     show_notes,
     show_ranked,
+    write_by_label,
 )
 from cofactor.errors import InvalidInputError
 from cofactor.progress import Display, describe
-from cofactor.tasks.plain import Protocol, Ranked, Settings
+from cofactor.service.results import Protocol, RankedResult
 
 if TYPE_CHECKING:
-    from cofactor.tasks.plain import Progress
+    from cofactor.service.results import EvaluationProgress
 
 
 def evaluate(
     context: typer.Context,
     file: options.DataFile,
-    model: Annotated[
-        list[str] | None,
-        typer.Option("--model", "-m", metavar="NAME", help=options.MODEL_HELP + "; repeat for several."),
-    ] = None,
+    model: options.Models = None,
     protocol: Annotated[
         str | None,
         typer.Option(
@@ -102,9 +99,7 @@ def evaluate(
     check_sources(inputs)
     chosen, reading = options.task_for(context, "evaluate", file, task, own)
     params = options.parse_params(param)
-    settings = Settings(
-        options.parse_alpha(alpha), options.parse_factors(factors), seed, params, reading, lenient=len(model or []) > 1
-    )
+    settings = options.settings_of(alpha, factors, seed, reading, params=params, lenient=len(model or []) > 1)
     names = model or chosen.default_models(settings, ranked=bool(own.get("rank")))
     with naming({**options.names_of(params), "n_splits": "--splits (or --folds)"}):
         models, notes = chosen.contestants(names, settings)
@@ -114,7 +109,7 @@ def evaluate(
         options.check_ranking(context, {"rank": ranks})
         with limited_threads(threads), Display(quiet=json, counted=True) as display:
 
-            def show(progress: Progress) -> None:
+            def show(progress: EvaluationProgress) -> None:
                 part, detail = ("", "") if progress.inner is None else describe(progress.inner)
                 shown = f"{part}: {detail}" if part else detail
                 title = f"{progress.model}, split {progress.split}"
@@ -124,7 +119,7 @@ def evaluate(
             measured = work(models, loaded, split, settings, show)
     notes = (*notes, *measured.notes)
     show_notes(notes)
-    if isinstance(measured, Ranked):
+    if isinstance(measured, RankedResult):
         show_ranked(measured, notes, as_json=json)
         return
     by_label = bool(measured.by_label)

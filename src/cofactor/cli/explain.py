@@ -8,11 +8,9 @@ import typer
 
 from cofactor.cli import options
 from cofactor.cli.errors import naming
-from cofactor.cli.files import check_sources, check_target, check_there, inputs_of, load_model
-from cofactor.cli.interrupts import loading
+from cofactor.cli.files import check_sources, check_target, check_there, inputs_of, load_service
 from cofactor.cli.output import limited_threads, show_notes, write_table
 from cofactor.errors import InvalidInputError
-from cofactor.tasks import task_of
 
 _ITEMS = "Ratings: what is explained"
 
@@ -79,15 +77,11 @@ def explain(
     check_target(out, *inputs.values())
     check_sources(inputs)
     check_there(model, file)
-    fitted = load_model(model)
-    with loading():
-        task = task_of(fitted)
-    if not task.can("explain"):
-        raise InvalidInputError(f"{model}: is a model of {task.name}, whose predictions cannot be explained yet")
-    _, given = options.choose_task(context, "explain", model, task.name, None, own)
-    of, what = _asked(model, task.name, {"FILE": file, "--label": label}, {"--user": user, "--item": item})
+    service = load_service(model)
+    values = options.values_for(context, "explain", service, own)
+    of, what = _asked(model, service.kind, {"FILE": file, "--label": label}, {"--user": user, "--item": item})
     with limited_threads(threads), naming({"labels": "--label", "user": "--user", "items": "--item"}):
-        table = task.explain(fitted, of, what, n, task.values("explain", given))
+        table = service.explain_table(of, what, n, values)
     show_notes(table.notes, options.names_of({"kernel": None}))
     write_table(table, out, as_json=json, safe_csv=safe_csv)
 

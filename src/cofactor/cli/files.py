@@ -15,17 +15,8 @@ from cofactor.cli.interrupts import loading
 from cofactor.errors import InvalidInputError, LostRatingsWarning
 from cofactor.files import display_name
 from cofactor.headers import begins_as_model
-
-__all__ = [
-    "check_folder",
-    "check_model_target",
-    "check_sources",
-    "check_target",
-    "inputs_of",
-    "load_model",
-    "place_of",
-    "save_model",
-]
+from cofactor.service import task_of
+from cofactor.service.base import ModelService
 
 
 def load_model(file: str, data: memoryview | None = None) -> Any:
@@ -53,12 +44,25 @@ def load_model(file: str, data: memoryview | None = None) -> Any:
             return cofactor.load(file, data)
 
 
+def load_service(file: str) -> ModelService:
+    """Return the service of the model in a file.
+
+    Parameters
+    ----------
+    file : str
+        Path, or ``-``.
+    """
+    model = load_model(file)
+    with loading():
+        return task_of(model).service(model, file)
+
+
 def _refuse_folder(file: str) -> None:
     """Refuse a folder of sharded ratings where a model belongs, and say how to make one."""
     if not os.path.isdir(file):
         return
     with loading():
-        from cofactor.tasks.sharding import holds_shards
+        from cofactor.service.sharding import holds_shards
     if holds_shards(file):
         raise InvalidInputError(
             f"{file}: is a folder of sharded ratings, and no model",

@@ -13,7 +13,6 @@ from cofactor.cli.files import check_model_target, check_sources, inputs_of, pla
 from cofactor.cli.interrupts import loading
 from cofactor.cli.output import Download, fit_progress, limited_threads, print_result, show_facts, show_notes
 from cofactor.errors import InvalidInputError
-from cofactor.tasks.plain import Settings
 
 
 def fit(
@@ -62,9 +61,9 @@ def fit(
     check_sources(inputs)
     chosen, reading = options.task_for(context, "fit", file, task, own)
     params = options.parse_params(param)
-    settings = Settings(options.parse_alpha(alpha), options.parse_factors(factors), seed, params, reading)
+    settings = options.settings_of(alpha, factors, seed, reading, params=params)
     with loading():
-        from cofactor.tasks.sharding import USUAL, fit_shards, holds_shards
+        from cofactor.service.sharding import USUAL, fit_shards, holds_shards
     with naming({**options.names_of(params), "users": "--users"}), telling_what_is_kept():
         sharded = holds_shards(file)
         built = chosen.build(model or (USUAL if sharded else chosen.default_models(settings)[0]), settings)
@@ -72,7 +71,7 @@ def fit(
             _refuse_beside_shards(options.given(context, [name for name in own if name != "duplicates"]))
         loaded = None if sharded else chosen.read(file, reading, progress=Download(file, quiet=json))
         _refuse_beside_files(sharded, {"--scheduler": scheduler, "--resume": resume, "--users": users != "auto"})
-        with fit_progress(f"fitting {chosen.name_of(built.model)}", quiet=json) as listen, limited_threads(threads):
+        with fit_progress(f"fitting {type(built.model).__name__}", quiet=json) as listen, limited_threads(threads):
             if loaded is None:
                 fitted, facts = fit_shards(
                     chosen, built.model, file, scheduler, {"resume": resume, "users": users}, listen

@@ -10,7 +10,7 @@ from cofactor.cli.interrupts import loading
 from cofactor.cli.output import print_json, show_facts
 from cofactor.headers import read_contents
 from cofactor.model.facts import Facts, settings_of
-from cofactor.tasks import answers_of, task_of
+from cofactor.service import service_of
 
 
 def info(model: options.ModelFile, json: options.Json = False) -> None:
@@ -20,7 +20,7 @@ def info(model: options.ModelFile, json: options.Json = False) -> None:
     """
     check_sources({"MODEL": model})
     if json:
-        described = answers_of(load_model(model)).describe()
+        described = service_of(load_model(model)).describe()
         print_json({**described, "bytes": _size_of(model)})
         return
     facts, settings = _said_by(model) or _loaded(model)
@@ -43,8 +43,7 @@ def _loaded(file: str) -> tuple[Facts, str]:
     """Return what there is to say of the model of a file, and the settings."""
     fitted = load_model(file)
     with loading():
-        end = fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted
-        return task_of(end).describe(end), settings_of(fitted)
+        return service_of(fitted, file).facts(), settings_of(fitted)
 
 
 def _size_of(file: str) -> int | None:

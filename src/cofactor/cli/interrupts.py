@@ -16,8 +16,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-__all__ = ["INTERRUPTED", "interrupted", "loading", "not_lost", "own_the_process", "working"]
-
 #: What an interrupted command says, unless it has more to say of what it keeps.
 INTERRUPTED = "cofactor: interrupted; no file was left half-written"
 

@@ -13,12 +13,13 @@ import typer
 from cofactor.cli.interrupts import loading
 from cofactor.errors import InvalidInputError
 from cofactor.files import display_name
-from cofactor.tasks import TASKS, Option, check_file, sniff, task_named
-from cofactor.tasks.models import WITH_OPTION
-from cofactor.tasks.parsing import names_in, parse_alpha, parse_factors
+from cofactor.service import TASKS, Option, check_file, sniff, task_named
+from cofactor.service.models import WITH_OPTION
+from cofactor.service.options import names_in, parse_alpha, parse_factors
+from cofactor.service.results import Settings
 
 if TYPE_CHECKING:
-    from cofactor.tasks.base import Task
+    from cofactor.service.base import ModelService, Task
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -95,6 +96,17 @@ Threads = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines on standard output.")]
+Models = Annotated[
+    list[str] | None, typer.Option("--model", "-m", metavar="NAME", help=MODEL_HELP + "; repeat for several.")
+]
+Titles = Annotated[
+    str | None,
+    typer.Option(metavar="NAME|FILE", help="Titles: a known data set such as ml-100k, or a table of id and title."),
+]
+Host = Annotated[
+    str, typer.Option(metavar="ADDRESS", help="Address to bind to; by default this machine alone can ask.")
+]
+Offline = Annotated[bool, typer.Option("--offline", help="Do not try to download MovieLens 100K where it is missing.")]
 Jobs = Annotated[
     int, typer.Option("--jobs", "-j", metavar="N", help="Number of cells at a time; -1: one for each core.")
 ]
@@ -148,13 +160,13 @@ def with_task_options(command: Command, verb: str) -> Command:
 
 def _parameter(option: Option) -> inspect.Parameter:
     """Return an option as a parameter that typer understands."""
-    flag = f"--{option.name.replace('_', '-')}"
+    flags = option.flags or (f"--{option.name.replace('_', '-')}",)
     if option.opposite:
-        flag += f"/--{option.opposite.replace('_', '-')}"
+        flags = (f"{flags[0]}/--{option.opposite.replace('_', '-')}",)
     unit = option.unit or "|".join(option.choices)
     extra: dict[str, Any] = {"metavar": unit} if unit else {}
     described = typer.Option(
-        flag, help=option.help, rich_help_panel=option.group or None, min=option.low, max=option.high, **extra
+        *flags, help=option.help, rich_help_panel=option.group or None, min=option.low, max=option.high, **extra
     )
     kind: Any = list[str] if option.many else option.kind
     default: Any = option.default if option.default != () else None
@@ -175,40 +187,62 @@ def task_for(
 
     Parameters
     ----------
-    context, verb, file, asked, options
-        As in `choose_task`.
+    context : Context
+        Of the command.
+    verb : str
+        Name of the command.
+    file : str
+        Path, ``-``, or name of a data set.
+    asked : str or None
+        The option ``--task``.
+    options : mapping from str to object
+        The options that tasks declare, as the command got them.
     """
     with loading():
         check_file(file)
-        name, given = choose_task(context, verb, file, asked, asked or sniff(file), options)
+        name = choose_task(context, verb, file, asked, asked or sniff(file))
         task = task_named(name)
-    return task, task.values(verb, given)
+    return task, values_of(task, verb, options)
 
 
-def choose_task(
-    context: typer.Context, verb: str, file: str, asked: str | None, found: str | None, options: Mapping[str, Any]
-) -> tuple[str, dict[str, Any]]:
-    """Return the name of the task, as asked for, as found, or as the options imply; and the values of its options.
+def values_for(context: typer.Context, verb: str, service: ModelService, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a command about a model, as Python takes them; refuse those of other models.
 
     Parameters
     ----------
-    context : typer.Context
-        Of the command, to see which options were given.
+    context : Context
+        Of the command.
     verb : str
-        What the command does.
-    file : str
-        For messages.
-    asked : str, optional
-        What ``--task`` says.
-    found : str, optional
-        The task that the file itself shows.
+        Name of the command.
+    service : ModelService
+        Of the model.
     options : mapping from str to object
-        All options that the command declares for tasks, as typer gives them.
+        The options that tasks declare, as the command got them.
+    """
+    choose_task(context, verb, service.called, service.kind, None)
+    return values_of(task_named(service.kind), verb, options)
 
-    Raises
-    ------
-    InvalidInputError
-        If options of two tasks were given, or options of another task than that of the file.
+
+def values_of(task: Task, verb: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those options of a command that a task has; the pieces of a repeated one are one list with commas."""
+    declared = {option.name for option in task.options.get(verb, ())}
+    joined = {name: (",".join(one) or None) if isinstance(one, list) else one for name, one in options.items()}
+    return task.values(verb, {name: one for name, one in joined.items() if name in declared})
+
+
+def choose_task(context: typer.Context, verb: str, file: str, asked: str | None, found: str | None) -> str:
+    """Return the name of the task, as asked for, as found, or as the options imply; refuse options of other tasks.
+
+    Parameters
+    ----------
+    context : Context
+        Of the command.
+    verb : str
+        Name of the command.
+    file : str
+        What messages call what is read.
+    asked, found : str or None
+        The task that was asked for, and the one that the file has.
     """
     known = {name: [option.name for option in entry.options.get(verb, ())] for name, entry in TASKS.items()}
     everywhere = set.intersection(*(set(names) for names in known.values() if names))
@@ -223,24 +257,11 @@ def choose_task(
         odd = given(context, [one for one in names if one not in known[task]])
         if odd:
             raise InvalidInputError(f"{odd[0]} is for {name}, but {display_name(file)} holds {task}")
-    return task, {name: _whole(options[name]) for name in known[task] if name in options}
-
-
-def _whole(value: Any) -> Any:
-    """Return the pieces of an option that was repeated as one list with commas; other values as they are."""
-    return (",".join(value) or None) if isinstance(value, list) else value
+    return task
 
 
 def given(context: typer.Context, names: Iterable[str]) -> list[str]:
-    """Return those of these parameters that stand on the command line, as options.
-
-    Parameters
-    ----------
-    context : typer.Context
-        Of the command.
-    names : iterable of str
-        Names of parameters.
-    """
+    """Return those of these parameters that stand on the command line, as options."""
     options = {parameter.name: max(parameter.opts, key=len) for parameter in context.command.params}
     return [
         options[name]
@@ -265,6 +286,11 @@ def check_ranking(context: typer.Context, own: Mapping[str, Any]) -> None:
 
 
 # ---------------------------------------------------------------- settings of models
+
+
+def settings_of(alpha: str, factors: str | None, seed: int | None, values: Mapping[str, Any], **more: Any) -> Settings:
+    """Return which settings a model is to have, as ``--alpha``, ``--factors``, and options of its task say."""
+    return Settings(parse_alpha(alpha), parse_factors(factors), seed, options=values, **more)
 
 
 def parse_params(texts: Sequence[str] | None) -> dict[str, Any]:
@@ -327,30 +353,3 @@ def names_of(params: Mapping[str, Any]) -> dict[str, str]:
     {'n_components': '--param n_components='}
     """
     return {key: f"--param {key}=" for key in params if key not in WITH_OPTION}
-
-
-__all__ = [
-    "Alpha",
-    "DataFile",
-    "Factors",
-    "Jobs",
-    "Json",
-    "ModelFile",
-    "Out",
-    "Params",
-    "Retry",
-    "SafeCsv",
-    "Seed",
-    "TaskOption",
-    "Threads",
-    "check_ranking",
-    "choose_task",
-    "given",
-    "names_of",
-    "parse_alpha",
-    "parse_factors",
-    "parse_params",
-    "task_for",
-    "task_name",
-    "with_task_options",
-]

@@ -8,35 +8,24 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cofactor.cli.errors import named, told
 from cofactor.errors import InputWarning
 from cofactor.progress import Display, describe
 from cofactor.text import counted, one_line
+from cofactor.text import shown as text_without_controls
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from cofactor.errors import Text
+    from cofactor.metrics import LabelTable
+    from cofactor.model.facts import Facts
     from cofactor.solvers import Progress
-    from cofactor.tasks.plain import Column, Facts, Measured, Ranked, Table
-
-__all__ = [
-    "Download",
-    "fit_progress",
-    "human_console",
-    "limited_threads",
-    "note",
-    "print_json",
-    "print_result",
-    "show_facts",
-    "show_measured",
-    "show_notes",
-    "show_ranked",
-    "showing_warnings",
-    "write_table",
-]
+from cofactor.service.results import AnswerTable, Column, EvaluationResult, RankedResult
 
 _ROWS_ON_SCREEN = 40
 #: Characters for the names of models and the edges of the table.
@@ -48,9 +37,28 @@ _warned: list[str] = []  #: what this run of the program has warned of
 
 def human_console(*, stderr: bool = False) -> Console:
     """Return a console for people, on standard output or standard error."""
-    from cofactor.cli.console import HumanConsole
+    return _console_kind()(stderr=stderr, highlight=False, soft_wrap=False)
 
-    return HumanConsole(stderr=stderr, highlight=False, soft_wrap=False)
+
+@cache
+def _console_kind() -> type[Console]:
+    """Return the class of consoles for people, when rich is needed."""
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class HumanConsole(Console):
+        """A console that shows control characters as blanks: ids, names and titles come from files of anybody."""
+
+        def render_str(self, text: str, **options: Any) -> Any:
+            """Render a string, before its width is measured."""
+            return super().render_str(text_without_controls(text), **options)
+
+        def render(self, *arguments: Any, **options: Any) -> Any:
+            """Render anything; strings came through `render_str`, texts which were made elsewhere did not."""
+            for segment in super().render(*arguments, **options):
+                yield segment if segment.control else Segment(text_without_controls(segment.text), segment.style)
+
+    return HumanConsole
 
 
 def print_json(value: Any) -> None:
@@ -127,13 +135,18 @@ def show_facts(facts: Facts, more: Mapping[str, str], *, stderr: bool = False) -
 
 
 def write_table(
-    table: Table, out: str | None, *, as_json: bool, safe_csv: bool = False, names: Mapping[str, str] | None = None
+    table: AnswerTable,
+    out: str | None,
+    *,
+    as_json: bool,
+    safe_csv: bool = False,
+    names: Mapping[str, str] | None = None,
 ) -> None:
     """Write a table to a file or to standard output.
 
     Parameters
     ----------
-    table : Table
+    table : AnswerTable
         Of a task.
     out : str or None
         File, whose suffix says the format; ``-`` for CSV on standard output. None: a table for people on a terminal,
@@ -176,7 +189,7 @@ def write_table(
     show_notes(tuple(notes), names)
 
 
-def _blocks(table: Table, notes: list[Text]) -> Iterator[Mapping[str, Any]]:
+def _blocks(table: AnswerTable, notes: list[Text]) -> Iterator[Mapping[str, Any]]:
     """Yield the columns of a table and of those that follow, and add the notes on those to `notes`."""
     yield table.columns
     for more in table.following or ():
@@ -218,14 +231,14 @@ def _print_rows(columns: Mapping[str, Any], n_rows: int, title: str) -> None:
 # ---------------------------------------------------------------- results of an evaluation
 
 
-def show_measured(measured: Measured) -> None:
+def show_measured(measured: EvaluationResult) -> None:
     """Print a row for each model: mean ± deviation over splits, the best model in bold, a dash for what it has not.
 
     Columns for which there is no room stand in a table of their own. Below stand the parameters that were chosen.
 
     Parameters
     ----------
-    measured : Measured
+    measured : EvaluationResult
         Of a task.
     """
     from rich import box
@@ -253,12 +266,12 @@ def show_measured(measured: Measured) -> None:
         console.print(f"[dim]chosen by {escape(name)}:[/dim] {escape(values)}")
 
 
-def show_ranked(ranked: Ranked, notes: Sequence[Text] = (), *, as_json: bool) -> None:
+def show_ranked(ranked: RankedResult, notes: Sequence[Text] = (), *, as_json: bool) -> None:
     """Print measures of recommendations: a row for each, a column for each model; or all of them as JSON.
 
     Parameters
     ----------
-    ranked : Ranked
+    ranked : RankedResult
         Of a task.
     notes : sequence of str or parts of it
         For JSON.
@@ -305,8 +318,8 @@ def _parts(columns: Sequence[Column], room: int) -> list[list[Column]]:
     return parts
 
 
-def _mean_and_deviation(measured: Measured, name: str, column: Column, joint: str) -> str:
-    from cofactor.tasks.plain import mean_std
+def _mean_and_deviation(measured: EvaluationResult, name: str, column: Column, joint: str) -> str:
+    from cofactor.service.results import mean_std
 
     values = measured.values(name, column.key)
     if values is None:
@@ -362,3 +375,108 @@ def limited_threads(n: int | None) -> Iterator[None]:
         return
     with thread_limit(n), library_limit(n):
         yield
+
+
+_LABELS_SHOWN = 20  #: labels on a terminal
+_WIDE_FOR_LABELS = 120  #: characters of a terminal that has room for all columns
+#: Columns which a narrow terminal does not show, headings there, and the widths of those that are not 6.
+_LEFT_OUT = ("predicted", "log_loss", "confused")
+_SHORT = {"precision": "prec."}
+_NARROW = {"support": 7, "precision": 5, "f1": 4, "average_precision": 4, "calibration_error": 4}
+
+
+def write_by_label(measured: EvaluationResult, out: str | None, *, shown: bool, safe_csv: bool = False) -> None:
+    """Show the labels that cost most, and write all labels to a file.
+
+    Parameters
+    ----------
+    measured : EvaluationResult
+        What an evaluation found.
+    out : str or None
+        File, whose suffix says the format: that of a page, or of a table; ``-`` for CSV on standard output.
+    shown : bool
+        Whether to show the first labels of each model on standard output.
+    safe_csv : bool, default=False
+        Write CSV for spreadsheets.
+    """
+    if shown and out != "-":
+        for name, table in measured.by_label.items():
+            _show_labels(f"{name}, by label", table, complete=out is not None)
+    if out is None:
+        return
+    if Path(out).suffix.lower() in (".html", ".htm"):
+        from cofactor.reports.labels import write_label_report
+
+        write_label_report(out, measured.by_label, title=measured.facts["data"], lead=f"{measured.title}.")
+        note(f"wrote a page on {counted(len(next(iter(measured.by_label.values()))), 'label', form=',')} to {out}")
+    else:
+        from cofactor.service.results import AnswerTable
+
+        write_table(AnswerTable("Labels", _joined(measured.by_label)), out, as_json=False, safe_csv=safe_csv)
+
+
+def _show_labels(title: str, table: LabelTable, *, complete: bool) -> None:
+    """Print the first labels, in columns for which the terminal has room."""
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    from cofactor.metrics.by_label import heading, written
+
+    console = human_console()
+    narrow = console.width < _WIDE_FOR_LABELS
+    names = [name for name in table.columns if name not in (_LEFT_OUT if narrow else ())]
+    numbers = sum(_NARROW.get(name, 6) + 1 for name in names if table.columns[name].dtype != object)
+    room = max(8, min((console.width - numbers - 4) // 2, 40))
+    grid = Table(
+        box=box.SIMPLE_HEAD, title=escape(title), title_justify="left", title_style="bold", padding=(0, 1, 0, 0)
+    )
+    first = table.head(_LABELS_SHOWN)
+    for name in names:
+        words = first.columns[name].dtype == object
+        grid.add_column(
+            _SHORT.get(name, heading(name)) if narrow else heading(name), justify="left" if words else "right"
+        )
+    columns = [written(first.columns[name], room, digits=2 if narrow else 3) for name in names]
+    for row in zip(*columns, strict=True):
+        grid.add_row(*map(escape, row))
+    console.print(grid)
+    if len(table) > _LABELS_SHOWN:
+        where = "" if complete else ": --out FILE writes them all"
+        console.print(f"[dim]... and {counted(len(table) - _LABELS_SHOWN, 'more label', form=',')}{where}[/dim]")
+
+
+def _joined(tables: Any) -> dict[str, Any]:
+    """Return the columns of all models below each other; the first column names the model, if there are several."""
+    import numpy as np
+
+    names = list(dict.fromkeys(name for table in tables.values() for name in table.columns))
+    columns: dict[str, Any] = {}
+    if len(tables) > 1:
+        columns["model"] = np.repeat(list(tables), [len(table) for table in tables.values()])
+    for name in names:
+        columns[name] = np.concatenate([_column_of(table, name) for table in tables.values()])
+    return columns
+
+
+def _column_of(table: LabelTable, name: str) -> Any:
+    """Return a column of a table, texts for names; no values where it has no such column."""
+    import numpy as np
+
+    values = table.columns.get(name, np.full(len(table), np.nan))
+    if values.dtype == object:
+        return np.array(["" if value is None else str(value) for value in values], dtype=object)
+    return values
+
+
+def duration(seconds: float) -> str:
+    """Write a time for people.
+
+    Examples
+    --------
+    >>> duration(4.2), duration(119), duration(3500), duration(30000)
+    ('4 s', '119 s', '58 min', '8.3 h')
+    """
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

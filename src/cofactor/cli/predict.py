@@ -7,10 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from cofactor.cli import options
-from cofactor.cli.files import check_sources, check_target, check_there, inputs_of, load_model
-from cofactor.cli.interrupts import loading
+from cofactor.cli.files import check_sources, check_target, check_there, inputs_of, load_service
 from cofactor.cli.output import limited_threads, show_notes, write_table
-from cofactor.tasks import task_of
 
 
 def predict(
@@ -45,11 +43,9 @@ def predict(
     check_target(out, *inputs.values())
     check_sources(inputs)
     check_there(model, file)
-    fitted = load_model(model)
-    with loading():
-        task = task_of(fitted)
-    _, given = options.choose_task(context, "predict", model, task.name, None, own)
+    service = load_service(model)
+    values = options.values_for(context, "predict", service, own)
     with limited_threads(threads):
-        table = task.predict(fitted, file, task.values("predict", given), called=model)
+        table = service.predict_file(file, values)
     show_notes(table.notes)
     write_table(table, out, as_json=json, safe_csv=safe_csv)

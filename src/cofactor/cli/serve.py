@@ -1,20 +1,96 @@
-"""``cofactor serve``: models behind HTTP."""
+"""``cofactor serve``: models behind HTTP.
+
+What commands that serve models have in common: the server, and titles of items.
+
+``cofactor serve``: models behind HTTP.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
 
+from cofactor.cli import options
 from cofactor.cli.files import load_model
-from cofactor.cli.serving import server_for, titles_by_model
-from cofactor.errors import InvalidInputError
-from cofactor.tasks import answers_of
-from cofactor.tasks.places import about
-from cofactor.tasks.served import Served, Source
+from cofactor.cli.interrupts import loading
+from cofactor.errors import InvalidInputError, MissingPackageError
+from cofactor.garbage import garbage_kept
+from cofactor.service import service_of
+from cofactor.service.base import about
+from cofactor.service.served import ModelFile, Served
+from cofactor.text import did_you_mean
+
+
+def server_for(command: str) -> ModuleType:
+    """Return `cofactor.server`, which needs more packages.
+
+    Parameters
+    ----------
+    command : str
+        Which needs it.
+
+    Raises
+    ------
+    MissingPackageError
+        If one of them is not installed.
+    """
+    with loading(), garbage_kept():
+        try:
+            from cofactor import server
+        except ModuleNotFoundError as error:
+            package = (error.name or "cofactor").partition(".")[0]
+            if package == "cofactor":
+                raise
+            raise MissingPackageError(package, f"{command} needs", "serve") from error
+    return server
+
+
+def titles_by_model(given: Sequence[str], models: Sequence[str], encoding: str) -> dict[str, dict[str, str]]:
+    """Return titles of items by the text of their ids, for each model that has some.
+
+    Parameters
+    ----------
+    given : sequence of str
+        Files or names of data sets, for the first model; or ``MODEL=FILE``.
+    models : sequence of str
+        Names of all models.
+    encoding : str
+        Of the files.
+    """
+    if not given:
+        return {}
+    with loading():
+        from cofactor.service.rating_files import read_titles
+
+    found: dict[str, dict[str, str]] = {}
+    for one in given:
+        name, source = _of_model(one, models)
+        if name in found:
+            raise InvalidInputError(f"--titles {one}: {name} has titles already", advice="give them once")
+        found[name] = read_titles(source, encoding)
+    return found
+
+
+def _of_model(given: str, models: Sequence[str]) -> tuple[str, str]:
+    """Return the model whose titles are given, and where they are.
+
+    Examples
+    --------
+    >>> _of_model("ml-100k", ["default", "songs"]), _of_model("songs=a=b.csv", ["default", "songs"])
+    (('default', 'ml-100k'), ('songs', 'a=b.csv'))
+    """
+    name, equals, source = given.partition("=")
+    if not equals or os.path.exists(given):
+        return models[0], given
+    if name not in models:
+        raise InvalidInputError(f"--titles {given}: no model is called {name}: {did_you_mean(name, models)}")
+    return name, source
+
 
 _LIMITS = "The most that requests may ask for"
 
@@ -28,9 +104,7 @@ def serve(
             "default if it has no name.",
         ),
     ],
-    host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Address to bind to; by default this machine alone can ask.")
-    ] = "127.0.0.1",
+    host: options.Host = "127.0.0.1",
     titles: Annotated[
         list[str] | None,
         typer.Option(
@@ -112,7 +186,7 @@ def serve(
     served = {}
     for name, file in files.items():
         answers = partial(_answers_of, of_items.get(name))
-        served[name] = Served(name, answers(file)) if file == "-" else Source(name, file, answers).served()
+        served[name] = Served(name, answers(file)) if file == "-" else ModelFile(name, file, answers).served()
     server = server_for("cofactor serve")  # what it imports comes second: a model is read while others are imported
     limits = server.Limits(
         body=max_body,
@@ -147,4 +221,4 @@ def _answers_of(titles: Mapping[str, str] | None, file: str, data: memoryview | 
     """Return what answers for the model in a file, whose items have titles."""
     model = load_model(file, data)
     with about(file):
-        return answers_of(model, titles)
+        return service_of(model, file, titles=titles)

@@ -50,15 +50,15 @@ def shard(
     _check(context, files, out, into, verify)
     check_there(*(files or ()))
     with loading():
-        from cofactor.tasks import sharding, task_named
+        from cofactor.service import sharding, task_named
     began = time.perf_counter()
     if verify is not None:
         with Display(f"reading {verify}", quiet=json):
             facts = sharding.checked_shards(verify)
     else:
         sources = files or []
-        task, given = options.choose_task(context, "shard", sources[0], "ratings", None, own)
-        values = task_named(task).values("shard", given)
+        options.choose_task(context, "shard", sources[0], "ratings", None)
+        values = options.values_of(task_named("ratings"), "shard", own)
         with Display("sharding", quiet=json, counted=True) as display, telling_what_is_kept():
 
             def show(phase: str, unit: str, done: float, total: float) -> None:

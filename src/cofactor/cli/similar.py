@@ -8,11 +8,9 @@ import typer
 
 from cofactor.cli import options
 from cofactor.cli.errors import naming
-from cofactor.cli.files import check_sources, check_target, load_model
-from cofactor.cli.interrupts import loading
+from cofactor.cli.files import check_sources, check_target, load_service
 from cofactor.cli.output import limited_threads, show_notes, write_table
 from cofactor.errors import InvalidInputError
-from cofactor.tasks import task_of
 
 
 def similar(
@@ -24,10 +22,7 @@ def similar(
         int,
         typer.Option(metavar="N", min=0, help="Leave out those with fewer ratings: their factors are mostly chance."),
     ] = 5,
-    titles: Annotated[
-        str | None,
-        typer.Option(metavar="NAME|FILE", help="Titles: a known data set such as ml-100k, or a table of id and title."),
-    ] = None,
+    titles: options.Titles = None,
     encoding: Annotated[str, typer.Option(metavar="NAME", help="Encoding of the text file of --titles.")] = "utf-8",
     out: options.Out = None,
     safe_csv: options.SafeCsv = False,
@@ -46,13 +41,8 @@ def similar(
     check_sources(inputs)
     if users and titles:
         raise InvalidInputError("--titles names items, and --users asks for users: give one of them")
-    fitted = load_model(model)
-    with loading():
-        task = task_of(fitted)
-    if not task.can("similar"):
-        raise InvalidInputError(f"{model}: is a model of {task.name}, which has no similar items")
-    given = {"side": "user" if users else "item", "titles": titles, "encoding": encoding, "min_ratings": min_ratings}
+    service = load_service(model)
     with limited_threads(threads), naming({"items": "ID", "users": "ID"}):
-        table = task.similar(fitted, ids, n, given)
+        table = service.similar_table(ids, n, "user" if users else "item", min_ratings, titles, encoding)
     show_notes(table.notes)
     write_table(table, out, as_json=json, safe_csv=safe_csv)

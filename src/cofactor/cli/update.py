@@ -13,13 +13,11 @@ from cofactor.cli.files import (
     check_sources,
     check_there,
     inputs_of,
-    load_model,
+    load_service,
     place_of,
     save_model,
 )
-from cofactor.cli.interrupts import loading
 from cofactor.cli.output import fit_progress, limited_threads, print_result, show_facts, show_notes
-from cofactor.tasks import task_of
 
 
 def update(
@@ -57,18 +55,15 @@ def update(
     check_model_target(target, *inputs.values())
     check_sources({"MODEL": model, **inputs})
     check_there(model, file)
-    fitted = load_model(model)
-    with loading():
-        task = task_of(fitted)
-    _, given = options.choose_task(context, "update", model, task.name, None, own)
-    values = task.values("update", given)
-    loaded = task.read_for(fitted, file, values)
+    service = load_service(model)
+    values = options.values_for(context, "update", service, own)
+    loaded = service.read_more(file, values)
     began = time.perf_counter()
-    with fit_progress(f"updating {type(fitted).__name__}", quiet=json), limited_threads(threads):
-        updated = task.update(fitted, loaded, values)
+    with fit_progress(f"updating {type(service.model).__name__}", quiet=json), limited_threads(threads):
+        updated = service.update(loaded, values)
     seconds = time.perf_counter() - began
     save_model(updated, target)
-    facts = task.describe(updated)
+    facts = type(service)(updated, target).facts()
     notes = (*loaded.notes, *facts.notes)
     if json and target != "-":
         print_result({**facts.values, "seconds": round(seconds, 3), "out": target}, notes)

@@ -1,22 +1,22 @@
-"""Models behind HTTP: questions come in as JSON, a task answers them, answers go out as JSON.
+"""Models behind HTTP: questions come in as JSON, a service answers them, answers go out as JSON.
 
 ================  ==============================================================
 `application`     the ASGI application of some models
 `run`             serve it until a signal ends it, with processes that share models
 `Served`          a model under its name
-`Source`          the file of a model, which is read again when it changes
+`ModelFile`       the file of a model, which is read again when it changes
 `Limits`          the most that a request may ask for
 `Access`, `Keys`  who may ask
 ================  ==============================================================
 
-The server knows no columns and no mathematics: it parses, asks `cofactor.tasks`, and writes. It needs the extra
+The server knows no columns and no mathematics: it parses, asks `cofactor.service`, and writes. It needs the extra
 ``serve``.
 """
 
 from cofactor.server.app import application
 from cofactor.server.guarding import Access, Keys, served_hosts
-from cofactor.server.limits import Limits
+from cofactor.server.operations import Limits
 from cofactor.server.running import run
-from cofactor.tasks.served import Served, Source
+from cofactor.service.served import ModelFile, Served
 
-__all__ = ["Access", "Keys", "Limits", "Served", "Source", "application", "run", "served_hosts"]
+__all__ = ["Access", "Keys", "Limits", "ModelFile", "Served", "application", "run", "served_hosts"]

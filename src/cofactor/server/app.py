@@ -1,10 +1,12 @@
-"""The ASGI application."""
+"""The ASGI application, and the page on which a person tries a model."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,24 +18,38 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from cofactor.errors import InvalidInputError
-from cofactor.server.asking import Asking
+from cofactor.pages.rendering import COLOURS
+from cofactor.server.asking import BatchQueue
 from cofactor.server.failures import RefusalError, parsed, refusal_of
-from cofactor.server.front import FILES, file_of_page
 from cofactor.server.guarding import Access, Guarded
-from cofactor.server.limits import Limits
-from cofactor.server.measures import Measures
-from cofactor.server.observing import KEY, Observed, mistake, refused
-from cofactor.server.openapi import document
-from cofactor.server.operations import OPERATIONS
-from cofactor.server.question import Operation, Question
-from cofactor.tasks.served import Served
+from cofactor.server.observing import KEY, Measures, Observed, mistake, refused
+from cofactor.server.operations import OPERATIONS, Limits, Operation, Question, document
+from cofactor.service.served import Served
 
-__all__ = ["ROUTES", "application"]
+_FOLDER = Path(__file__).parent / "page"
+_SCRIPTS = ("page", "asking", "cards", "choices", "dom", "labels", "ratings", "stars", "state")
+
+#: Files of the page by their addresses.
+FILES = {"/": _FOLDER / "page.html", "/colours.css": COLOURS} | {
+    f"/{name}": _FOLDER / name for name in ("page.css", "parts.css", "icon.svg", *(f"{one}.js" for one in _SCRIPTS))
+}
+
+_KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_OF_PAGE = {
+    # All comes from this server, and nothing else may be loaded, run, asked, or shown around the page.
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-cache",
+}
 
 _PATIENCE = 16  #: how many times too large a body may be that is read to its end
 _SOON, _CLOSE = {"Retry-After": "1"}, {"Connection": "close"}
 _OTHERS = ("/health/live", "/health/ready", "/metrics", "/openapi.json")
 
+OPEN = frozenset({"/health/live", "/health/ready", *FILES})  #: what anybody may ask; the page asks for the key
 ROUTES = (*dict.fromkeys(one.public_path for one in OPERATIONS), *_OTHERS, *FILES)
 """What measures tell apart."""
 
@@ -66,14 +82,14 @@ def application(
     service = _Service(models, limits or Limits(), measures or Measures(ROUTES, tuple(models)), row, n_threads)
     routes = [Route(one.path, service.endpoint(one), methods=[one.method]) for one in OPERATIONS]
     others: dict[str, Any] = dict(
-        zip(_OTHERS, (service.live, service.ready, service.metrics, service.openapi), strict=True)
+        zip(_OTHERS, (service.health, service.health, service.metrics, service.openapi), strict=True)
     )
     others |= dict.fromkeys(FILES, file_of_page)
     routes += [Route(path, _noting(path, handler)) for path, handler in others.items()]
     handlers: Any = {HTTPException: _no_route, RefusalError: _refusal}
     app = Starlette(routes=routes, exception_handlers=handlers, lifespan=service.lifespan)
     app.router.redirect_slashes = False
-    return Observed(Guarded(app, access or Access()), service.row)
+    return Observed(Guarded(app, access or Access(), OPEN), service.row)
 
 
 class _Service:
@@ -82,11 +98,11 @@ class _Service:
     def __init__(
         self, models: Mapping[str, Served], limits: Limits, measures: Measures, row: int, n_threads: int | None
     ) -> None:
-        self.models, self.limits, self.asking = models, limits, Asking(n_threads)
+        self.models, self.limits, self.asking = models, limits, BatchQueue(n_threads)
         self.measures, self.row = measures, measures.row(row)
         self.n_waiting = 0
-        known = next(iter(models.values())).answers.example()
-        self.document = msgspec.json.encode(document(OPERATIONS, known))
+        known = next(iter(models.values())).service.example()
+        self.document = msgspec.json.encode(document(known))
 
     @asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
@@ -164,13 +180,10 @@ class _Service:
             raise too_large
         return b"".join(parts)
 
-    async def live(self, request: Request) -> Response:
-        """Say that the process answers."""
-        return Response(b'{"live":true}', media_type="application/json")
-
-    async def ready(self, request: Request) -> Response:
-        """Say that models answer: nobody is heard before they do."""
-        return Response(b'{"ready":true}', media_type="application/json")
+    async def health(self, request: Request) -> Response:
+        """Say that the process lives, or that models answer: nobody is heard before they do."""
+        is_live = request.url.path.endswith("live")
+        return Response(b'{"live":true}' if is_live else b'{"ready":true}', media_type="application/json")
 
     async def metrics(self, request: Request) -> Response:
         """Return measures for Prometheus."""
@@ -219,3 +232,20 @@ async def _no_route(request: Request, error: HTTPException) -> Response:
 
 async def _refusal(request: Request, refusal: RefusalError) -> Response:
     return refused(refusal, request.scope[KEY]["id"])
+
+
+async def file_of_page(request: Request) -> Response:
+    """Return the file of the page at an address.
+
+    Parameters
+    ----------
+    request : Request
+        Of one of `FILES`.
+    """
+    content, kind = _read(FILES[request.url.path])
+    return Response(content, headers=_OF_PAGE, media_type=kind)
+
+
+@cache
+def _read(path: Path) -> tuple[bytes, str]:
+    return path.read_bytes(), _KINDS[path.suffix]

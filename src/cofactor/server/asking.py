@@ -13,9 +13,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from cofactor.kernels.threads import thread_limit
-from cofactor.server.question import Operation, Question
-
-__all__ = ["Asking"]
+from cofactor.server.operations import Operation, Question
 
 _Answered: TypeAlias = "tuple[asyncio.Future[bytes], bytes | BaseException]"
 
@@ -27,7 +25,7 @@ _NAP = 0.001
 _TOGETHER = 16  #: questions that are answered at once, at most: the first of them waits for the last
 
 
-class _Asked(NamedTuple):
+class _Waiting(NamedTuple):
     """A question, and who waits for its answer."""
 
     answer: asyncio.Future[bytes]
@@ -35,7 +33,7 @@ class _Asked(NamedTuple):
     question: Question
 
 
-class Asking:
+class BatchQueue:
     """One thread that asks models, so that the event loop can hear others meanwhile.
 
     What came while it was busy is its next round. Questions of a round that differ in nothing but their ids are
@@ -49,8 +47,8 @@ class Asking:
 
     def __init__(self, n_threads: int | None = None) -> None:
         self.n_threads = n_threads
-        self._next: list[_Asked] = []  # for the round after this one
-        self._round: SimpleQueue[list[_Asked] | None] = SimpleQueue()
+        self._next: list[_Waiting] = []  # for the round after this one
+        self._round: SimpleQueue[list[_Waiting] | None] = SimpleQueue()
         self._answered: deque[_Answered] = deque()
         self._ended: SimpleQueue[None] = SimpleQueue()
         self._is_asking = False
@@ -86,7 +84,7 @@ class Asking:
         if not (self._next or self._is_asking):
             loop.call_soon(self._go_on, loop)
         answer: asyncio.Future[bytes] = loop.create_future()
-        self._next.append(_Asked(answer, operation, question))
+        self._next.append(_Waiting(answer, operation, question))
         timer = loop.call_later(seconds, _tell, answer, TimeoutError())
         try:
             return await answer
@@ -120,9 +118,9 @@ class Asking:
                 self._ended.put(None)
 
 
-def _groups(asked: Sequence[_Asked]) -> Iterator[Sequence[_Asked]]:
+def _groups(asked: Sequence[_Waiting]) -> Iterator[Sequence[_Waiting]]:
     """Yield the questions that are answered together, a few at a time."""
-    groups: dict[Hashable, list[_Asked]] = {}
+    groups: dict[Hashable, list[_Waiting]] = {}
     for one in asked:
         groups.setdefault(one.operation.likeness(one.question) or id(one), []).append(one)
     for group in groups.values():
@@ -130,7 +128,7 @@ def _groups(asked: Sequence[_Asked]) -> Iterator[Sequence[_Asked]]:
             yield group[first : first + _TOGETHER]
 
 
-def _outcomes(asked: Sequence[_Asked]) -> list[bytes | BaseException]:
+def _outcomes(asked: Sequence[_Waiting]) -> list[bytes | BaseException]:
     """Return the answers to questions that are alike, or what asking raises; one that raises spoils no other."""
     if not asked:
         return []

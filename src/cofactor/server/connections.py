@@ -17,8 +17,6 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from cofactor.server.failures import RefusalError, failures_of
 from cofactor.server.observing import new_id
 
-__all__ = ["HEAD", "HEADERS", "Connections"]
-
 HEAD = 1 << 16  #: bytes of the line and the headers of a request, and of what stands between the parts of a body
 HEADERS = 100  #: of a request
 _HEADS = 1 << 24  #: bytes that all connections of a process may hold of requests whose head is not whole

@@ -13,9 +13,7 @@ import msgspec
 
 from cofactor.errors import MISSING, Argument, InvalidInputError
 from cofactor.server.schemas import Failure, Failures
-from cofactor.tasks.matching import NotInTrainingError
-
-__all__ = ["RefusalError", "failures_of", "parsed", "refusal_of"]
+from cofactor.service.rating_files import NotInTrainingError
 
 Schema = TypeVar("Schema", bound=msgspec.Struct)
 

@@ -8,7 +8,7 @@ import os
 import re
 import stat
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -17,12 +17,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from cofactor.errors import InputWarning, InvalidInputError, Place
 from cofactor.server.failures import RefusalError
-from cofactor.server.front import FILES
 from cofactor.server.observing import KEY, refused
 
-__all__ = ["Access", "Guarded", "Keys", "is_loopback", "served_hosts"]
-
-OPEN = frozenset({"/health/live", "/health/ready", *FILES})  #: what anybody may ask; the page asks for the key
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _HOST = re.compile(r"(?:\[([^\]]*)\]|([^:@/\s]*))(?::\d*)?")
 _LEAST = 16  #: characters of a key
@@ -205,13 +201,13 @@ class Guarded:
     access : Access
     """
 
-    def __init__(self, app: ASGIApp, access: Access) -> None:
-        self.app, self.access = app, access
+    def __init__(self, app: ASGIApp, access: Access, is_open: Container[str] = ()) -> None:
+        self.app, self.access, self.is_open = app, access, is_open
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer as an ASGI application does."""
         answered = self.app
-        if scope["type"] == "http" and scope["path"] not in OPEN:
+        if scope["type"] == "http" and scope["path"] not in self.is_open:
             refusal = self.access.refusal(Headers(scope=scope))
             if refusal is not None:
                 answered = refused(refusal, scope[KEY]["id"])

@@ -2,20 +2,237 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
-from cofactor.server import label_schemas, labelling, reason_schemas, schemas
-from cofactor.server.explaining import example_reasons, explanations, given_user
-from cofactor.server.question import Operation, Question
-from cofactor.tasks.answers import NewUser
-from cofactor.tasks.matching import NotInTrainingError
-from cofactor.tasks.plain import Request
-from cofactor.tasks.served import chosen
+import msgspec
+from msgspec import UNSET
 
-__all__ = ["OPERATIONS"]
+from cofactor.errors import InvalidInputError
+from cofactor.server import schemas
+from cofactor.service.rating_files import NotInTrainingError
+from cofactor.service.served import Served, chosen
+from cofactor.version import __version__
 
 
+@dataclass(frozen=True)
+class Limits:
+    """The most that a request, and all requests at a time, may ask for.
+
+    Parameters
+    ----------
+    body : int, default=1048576
+        Bytes of a body.
+    batch : int, default=1000
+        Users, pairs, candidates, or ratings of a new user, in a request.
+    n : int, default=1000
+        Items in a list.
+    rows : int, default=100000
+        Items in all lists of a request.
+    concurrent : int, default=64
+        Requests that are answered or wait at a time; more get 503.
+    connections : int, default=2048
+        Connections of each process; for one more, one that has not sent a whole request is closed.
+    seconds : float, default=10.0
+        In which the headers must have come, and then a body.
+    answer : float, default=30.0
+        Seconds in which a request must be answered once its body is there; if it is not, it gets 503.
+
+    Examples
+    --------
+    >>> Limits(n=20).check(21, "n", "n")
+    Traceback (most recent call last):
+    ...
+    cofactor.errors.InvalidInputError: n=21: more than 20 are refused; ask for fewer
+    """
+
+    body: int = 1 << 20
+    batch: int = 1000
+    n: int = 1000
+    rows: int = 100_000
+    concurrent: int = 64
+    connections: int = 2048
+    seconds: float = 10.0
+    answer: float = 30.0
+
+    def check(self, asked: int, limit: str, argument: str, advice: str = "ask for fewer") -> None:
+        """Refuse more than a limit.
+
+        Parameters
+        ----------
+        asked : int
+            How many.
+        limit : {"batch", "n", "rows"}
+            Which limit.
+        argument : str
+            What asks for so many.
+        advice : str, default="ask for fewer"
+            What to do.
+        """
+        most: int = getattr(self, limit)
+        if asked > most:
+            raise InvalidInputError(f"more than {most:,} are refused", argument=argument, found=asked, advice=advice)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A request that was parsed.
+
+    Attributes
+    ----------
+    models : mapping from str to Served
+        All models.
+    limits : Limits
+        The most it may ask for.
+    asked : Struct
+        Its body or query, of the class which the operation declares.
+    id : str
+        That in the address, if it has one.
+    """
+
+    models: Mapping[str, Served]
+    limits: Limits
+    asked: Any
+    id: str = ""
+
+    @property
+    def service(self) -> Any:
+        """The service of the model that is asked for."""
+        return chosen(self.models, self.asked.model).service
+
+
+_Reply: TypeAlias = Callable[[Question], Any]
+_Example: TypeAlias = Callable[[Mapping[str, Any]], Any]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One thing that can be asked.
+
+    Parameters
+    ----------
+    route : str
+        Method and address; ``{id:path}`` in it stands for an id.
+    summary : str
+        What it does.
+    asked, answer : type
+        Classes of the query, or with POST of the body, and of the answer.
+    reply : callable
+        Returns the answer to a `Question`.
+    kind : {"ratings", "labels"}, optional
+        Which models can be asked; by default all.
+    example : callable, optional
+        Returns an example of the body from what ``service.example()`` returned.
+    together : callable, optional
+        Returns the answers to some questions which differ in nothing but their ids: what `reply` returns for each, to
+        the bit, in less time.
+    """
+
+    route: str
+    summary: str
+    asked: type[Any]
+    answer: type[Any]
+    reply: _Reply
+    kind: str | None = None
+    example: _Example | None = None
+    together: Callable[[Sequence[Question]], list[Any]] | None = None
+
+    @property
+    def method(self) -> str:
+        """GET or POST."""
+        return self.route.partition(" ")[0]
+
+    @property
+    def path(self) -> str:
+        """The address as Starlette has it."""
+        return self.route.partition(" ")[2]
+
+    @property
+    def public_path(self) -> str:
+        """The address as documents and measures have it."""
+        return self.path.replace("{id:path}", "{id}")
+
+    def likeness(self, question: Question) -> Hashable:
+        """Return what questions that are answered together have in common; None for one that is answered alone.
+
+        Parameters
+        ----------
+        question : Question
+        """
+        return None if self.together is None else (self.path, msgspec.json.encode(question.asked))
+
+    def answers_to(self, questions: Sequence[Question]) -> list[Any]:
+        """Return the answers to questions that are alike; refuse those to a model that cannot be asked.
+
+        Parameters
+        ----------
+        questions : sequence of Question
+            One, or several of the same `likeness`.
+        """
+        first = questions[0]
+        if self.kind is not None and first.service.kind != self.kind:
+            able = [name for name, one in first.models.items() if one.service.kind == self.kind]
+            asks = f"{self.method} {self.public_path} asks models of {self.kind}"
+            advice = f"name one of them: {', '.join(able)}" if able else "none is served here"
+            name = chosen(first.models, first.asked.model).name
+            problem = f"{name} is a model of {first.service.kind}, and {asks}"
+            raise InvalidInputError(problem, argument="model", found=name, advice=advice)
+        if self.together is not None and len(questions) > 1:
+            return self.together(questions)
+        return [self.reply(question) for question in questions]
+
+
+OPERATIONS: list[Operation] = []
+
+
+def _operation(
+    route: str, summary: str, asked: type[Any], answer: type[Any], **more: Any
+) -> Callable[[_Reply], _Reply]:
+    """Declare what a function answers; see `Operation`."""
+
+    def declare(reply: _Reply) -> _Reply:
+        OPERATIONS.append(Operation(route, summary, asked, answer, reply, **more))
+        return reply
+
+    return declare
+
+
+# -------------------------------------------------------------------- models of ratings, or of interactions
+
+
+def _user(user: Any, limits: Limits, place: str) -> Any:
+    """Return a user as services know one: an id as it is, or a new one with ratings, if these are not too many."""
+    if not isinstance(user, schemas.NewUser):
+        return user
+    limits.check(len(user.ratings), "batch", f"{place}.ratings")
+    return [(one.item, one.rating) for one in user.ratings]
+
+
+def _recommended(question: Question, users: list[Any]) -> list[dict[str, Any]]:
+    """Return a list for each user, with the id by which the model knows the user; None for a new one."""
+    asked, limits, service = question.asked, question.limits, question.service
+    limits.check(asked.n, "n", "n")
+    limits.check(asked.n * len(users), "rows", "n × users", "ask for fewer items, or for fewer users in a request")
+    limits.check(len(asked.candidates or ()), "batch", "candidates")
+    how = {name: getattr(asked, name) for name in ("candidates", "exclude_seen", "rank_by", "at_least", "quantile")}
+    found = service.recommend(users, asked.n, **how)
+    ids = [None if isinstance(user, list) else service.users.match(user) for user in users]
+    return [{"user": one, "items": items} for one, items in zip(ids, found, strict=True)]
+
+
+def _for_each(questions: Sequence[Question]) -> list[dict[str, Any]]:
+    return _recommended(questions[0], [question.id for question in questions])
+
+
+@_operation(
+    "GET /v1/users/{id:path}/recommendations",
+    "Recommend items to a user who was in training",
+    schemas.FromOne,
+    schemas.List,
+    kind="ratings",
+    together=_for_each,
+)
 def _for_one(question: Question) -> dict[str, Any]:
     try:
         (found,) = _for_each([question])
@@ -27,170 +244,239 @@ def _for_one(question: Question) -> dict[str, Any]:
     return found
 
 
-def _for_each(questions: Sequence[Question]) -> list[dict[str, Any]]:
-    first, users = questions[0], [question.id for question in questions]
-    match = first.answers.users.match
-    found = _recommended(first, users, first.asked.candidates)
-    return [{"user": match(user), "items": items} for user, items in zip(users, found, strict=True)]
-
-
-def _for_some(question: Question) -> dict[str, Any]:
-    asked, limits = question.asked, question.limits
-    limits.check(len(asked.users), "batch", "users")
-    users = [given_user(user, limits, f"users[{k}]") for k, user in enumerate(asked.users)]
-    found = _recommended(question, users, asked.candidates)
-    match = question.answers.users.match
-    ids = [None if isinstance(user, NewUser) else match(user) for user in users]
-    return {"lists": [{"user": one, "items": items} for one, items in zip(ids, found, strict=True)]}
-
-
-def _recommended(question: Question, users: list[Any], candidates: list[Any] | None) -> Any:
-    asked, limits = question.asked, question.limits
-    limits.check(asked.n, "n", "n")
-    limits.check(asked.n * len(users), "rows", "n × users", "ask for fewer items, or for fewer users in a request")
-    limits.check(len(candidates or ()), "batch", "candidates")
-    wish = Request(
-        n=asked.n,
-        include_seen=not asked.exclude_seen,
-        rank_by=asked.rank_by,
-        at_least=asked.at_least,
-        quantile=asked.quantile,
-    )
-    return question.answers.recommend(users, wish, candidates)
-
-
-def _predicted(question: Question) -> dict[str, Any]:
-    pairs, answers = question.asked.pairs, question.answers
-    question.limits.check(len(pairs), "batch", "pairs")
-    users = [given_user(pair.user, question.limits, f"pairs[{k}].user") for k, pair in enumerate(pairs)]
-    columns = answers.predict([(user, pair.item) for user, pair in zip(users, pairs, strict=True)])
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    return {"levels": answers.model.scale_.tolist(), "predictions": rows}
-
-
-def _similar(question: Question) -> dict[str, Any]:
-    asked, answers = question.asked, question.answers
-    question.limits.check(asked.n, "n", "n")
-    try:
-        similar = answers.similar(question.id, asked.n, asked.min_ratings)
-    except NotInTrainingError as error:
-        advice = "find items with GET /v1/items"
-        raise NotInTrainingError(error.problem, argument="id", found=error.found, advice=advice) from None
-    return {"item": answers.items.match(question.id), "similar": similar}
-
-
-def _items(question: Question) -> dict[str, Any]:
-    asked, limits = question.asked, question.limits
-    limits.check(asked.n, "n", "n")
-    limits.check(len(asked.ids or ()), "batch", "ids")
-    if asked.ids is not None:
-        return {"items": question.answers.items_of(asked.ids)}
-    return {"items": question.answers.catalogue.found(asked.search, asked.n)}
-
-
-def _model(question: Question) -> dict[str, Any]:
-    return chosen(question.models, question.asked.model).facts()
-
-
-def _models(question: Question) -> dict[str, Any]:
-    return {"models": list(question.models)}
-
-
 def _example_lists(known: Mapping[str, Any]) -> Any:
     rating = {} if known["rating"] is None else {"rating": known["rating"]}
     return {"users": [known["user"], {"ratings": [{"item": known["item"], **rating}]}], "n": 3}
 
 
-def _example_pairs(known: Mapping[str, Any]) -> Any:
-    return {"pairs": [{"user": known["user"], "item": known["item"]}]}
-
-
-OPERATIONS = (
-    Operation(
-        "GET",
-        "/v1/users/{id:path}/recommendations",
-        "Recommend items to a user who was in training",
-        schemas.FromOne,
-        schemas.List,
-        _for_one,
-        kind="ratings",
-        together=_for_each,
-    ),
-    Operation(
-        "POST",
-        "/v1/recommendations",
-        "Recommend items to several users, known or new ones with their ratings",
-        schemas.FromSome,
-        schemas.Lists,
-        _for_some,
-        _example_lists,
-        "ratings",
-    ),
-    Operation(
-        "POST",
-        "/v1/predictions",
-        "Predict the ratings of pairs of user and item, of known users or of new ones with their ratings",
-        schemas.Some,
-        schemas.Predictions,
-        _predicted,
-        _example_pairs,
-        "ratings",
-    ),
-    Operation(
-        "GET",
-        "/v1/items/{id:path}/similar",
-        "List the items that users like as they like this one",
-        schemas.SimilarQuery,
-        schemas.SimilarItems,
-        _similar,
-        kind="ratings",
-    ),
-    Operation(
-        "GET",
-        "/v1/items",
-        "Find items by words of their titles",
-        schemas.ItemsQuery,
-        schemas.Items,
-        _items,
-        kind="ratings",
-    ),
-    Operation(
-        "POST",
-        "/v1/tags",
-        "Tell the labels of rows: vectors, values by name, rows of a table, or texts",
-        label_schemas.Tagging,
-        label_schemas.Tags,
-        labelling.tags,
-        labelling.example_tags,
-        "labels",
-    ),
-    Operation(
-        "POST",
-        "/v1/explanations",
-        "Tell what speaks for and against items of a user, or labels of a row",
-        reason_schemas.Asked,
-        reason_schemas.Explanations,
-        explanations,
-        example_reasons,
-    ),
-    Operation(
-        "GET",
-        "/v1/labels",
-        "List the names of labels",
-        label_schemas.Names,
-        label_schemas.Labels,
-        labelling.labels,
-        kind="labels",
-    ),
-    Operation(
-        "GET",
-        "/v1/features",
-        "List what rows may name: features, or columns",
-        label_schemas.FeatureNames,
-        label_schemas.Features,
-        labelling.features,
-        kind="labels",
-    ),
-    Operation("GET", "/v1/model", "Describe a model", schemas.ModelQuery, schemas.Model, _model),
-    Operation("GET", "/v1/models", "List the models", schemas.ModelQuery, schemas.Models, _models),
+@_operation(
+    "POST /v1/recommendations",
+    "Recommend items to several users, known or new ones with their ratings",
+    schemas.FromSome,
+    schemas.Lists,
+    kind="ratings",
+    example=_example_lists,
 )
+def _for_some(question: Question) -> dict[str, Any]:
+    users, limits = question.asked.users, question.limits
+    limits.check(len(users), "batch", "users")
+    given = [_user(user, limits, f"users[{k}]") for k, user in enumerate(users)]
+    return {"lists": _recommended(question, given)}
+
+
+@_operation(
+    "POST /v1/predictions",
+    "Predict the ratings of pairs of user and item, of known users or of new ones with their ratings",
+    schemas.Some,
+    schemas.Predictions,
+    kind="ratings",
+    example=lambda known: {"pairs": [{"user": known["user"], "item": known["item"]}]},
+)
+def _predicted(question: Question) -> dict[str, Any]:
+    pairs, service = question.asked.pairs, question.service
+    question.limits.check(len(pairs), "batch", "pairs")
+    users = [_user(pair.user, question.limits, f"pairs[{k}].user") for k, pair in enumerate(pairs)]
+    found = service.predict([(user, pair.item) for user, pair in zip(users, pairs, strict=True)])
+    return {"levels": service.levels, "predictions": found}
+
+
+@_operation(
+    "GET /v1/items/{id:path}/similar",
+    "List the items that users like as they like this one",
+    schemas.SimilarQuery,
+    schemas.SimilarItems,
+    kind="ratings",
+)
+def _similar(question: Question) -> dict[str, Any]:
+    asked, service = question.asked, question.service
+    question.limits.check(asked.n, "n", "n")
+    try:
+        similar = service.similar(question.id, asked.n, asked.min_ratings)
+    except NotInTrainingError as error:
+        advice = "find items with GET /v1/items"
+        raise NotInTrainingError(error.problem, argument="id", found=error.found, advice=advice) from None
+    return {"item": service.items.match(question.id), "similar": similar}
+
+
+@_operation("GET /v1/items", "Find items by words of their titles", schemas.ItemsQuery, schemas.Items, kind="ratings")
+def _items(question: Question) -> dict[str, Any]:
+    asked, service = question.asked, question.service
+    question.limits.check(asked.n, "n", "n")
+    question.limits.check(len(asked.ids or ()), "batch", "ids")
+    found = service.titles.found(asked.search, asked.n) if asked.ids is None else service.items_of(asked.ids)
+    return {"items": found}
+
+
+# -------------------------------------------------------------------- models of labels
+
+
+@_operation(
+    "POST /v1/tags",
+    "Tell the labels of rows: vectors, values by name, rows of a table, or texts",
+    schemas.Tagging,
+    schemas.Tags,
+    kind="labels",
+    example=lambda known: {"rows": [known["row"]], "top": 3},
+)
+def _tags(question: Question) -> dict[str, Any]:
+    asked, limits = question.asked, question.limits
+    limits.check(len(asked.rows), "batch", "rows")
+    if asked.top is not None:
+        limits.check(asked.top, "n", "top")
+        advice = "ask for fewer labels, or for fewer rows in a request"
+        limits.check(asked.top * len(asked.rows), "rows", "top × rows", advice)
+    how = {name: getattr(asked, name) for name in ("top", "threshold", "coverage")}
+    return {"tags": question.service.tag(asked.rows, **how, most=limits.rows)}
+
+
+#: What is explained, and whose it is, by the kind of the model; and whether it must be said.
+_EXPLAINED = {"ratings": {"user": True, "items": True}, "labels": {"row": True, "labels": False}}
+
+
+def _example_reasons(known: Mapping[str, Any]) -> dict[str, Any]:
+    if known["kind"] == "labels":
+        return {"row": known["row"], "labels": [known["label"]], "n": 3}
+    return {"user": known["user"], "items": [known["item"]], "n": 3}
+
+
+@_operation(
+    "POST /v1/explanations",
+    "Tell what speaks for and against items of a user, or labels of a row",
+    schemas.ExplanationQuery,
+    schemas.Explanations,
+    example=_example_reasons,
+)
+def _explanations(question: Question) -> dict[str, Any]:
+    asked, limits, service = question.asked, question.limits, question.service
+    for kind, names in _EXPLAINED.items():
+        for name, is_needed in names.items():
+            is_given = getattr(asked, name) is not UNSET
+            if kind == service.kind and is_needed and not is_given:
+                raise InvalidInputError(f"is needed: the model is one of {kind}", argument=name)
+            if kind != service.kind and is_given:
+                problem = f"is for models of {kind}: the model is one of {service.kind}"
+                advice = f"give {' and '.join(_EXPLAINED[service.kind])}"
+                raise InvalidInputError(problem, argument=name, advice=advice)
+    of, called = _EXPLAINED[service.kind]
+    whose, what = getattr(asked, of), getattr(asked, called)
+    n_asked = 1 if what is UNSET else len(what)
+    limits.check(asked.n, "n", "n")
+    limits.check(n_asked, "batch", called)
+    limits.check(asked.n * n_asked, "rows", f"n × {called}", f"ask for fewer reasons, or for fewer {called}")
+    found = service.explain(_user(whose, limits, of), None if what is UNSET else what, asked.n)
+    return {"explanations": found}
+
+
+def _page(question: Question, names: list[Any]) -> list[Any]:
+    asked = question.asked
+    question.limits.check(asked.n, "n", "n")
+    return names[asked.first : asked.first + asked.n]
+
+
+@_operation("GET /v1/labels", "List the names of labels", schemas.Names, schemas.Labels, kind="labels")
+def _labels(question: Question) -> dict[str, Any]:
+    names = question.service.labels
+    return {"total": len(names), "labels": _page(question, names)}
+
+
+@_operation(
+    "GET /v1/features",
+    "List what rows may name: features, or columns",
+    schemas.FeatureNames,
+    schemas.Features,
+    kind="labels",
+)
+def _features(question: Question) -> dict[str, Any]:
+    asked, rows = question.asked, question.service.rows
+    names, search = rows.names, asked.search.casefold()
+    if asked.names is not None:
+        question.limits.check(len(asked.names), "batch", "names")
+        known = set(names)
+        names = [name for name in dict.fromkeys(asked.names) if name in known]
+    if search:
+        names = [name for name in names if search in name.casefold()]
+    return {"total": len(names), "features": rows.described(_page(question, names))}
+
+
+@_operation("GET /v1/model", "Describe a model", schemas.ModelQuery, schemas.Model)
+def _model(question: Question) -> dict[str, Any]:
+    return chosen(question.models, question.asked.model).facts()
+
+
+@_operation("GET /v1/models", "List the models", schemas.ModelQuery, schemas.Models)
+def _models(question: Question) -> dict[str, Any]:
+    return {"models": list(question.models)}
+
+
+# -------------------------------------------------------------------- the document of the interface
+
+_REFUSED = {
+    "401": "No key, or one that is not known, where keys are needed",
+    "404": "A user or an item was not in training",
+    "408": "The body did not come in time",
+    "413": "The body is too large",
+    "421": "Asked by a name that is not served",
+    "422": "The request is invalid",
+    "503": "Too many requests, or no answer in time; Retry-After says after how many seconds to ask again",
+}
+#: Examples for models of another kind than the one that is known.
+_GENERIC: dict[str, Any] = {
+    "user": 42,
+    "item": 50,
+    "rating": 5.0,
+    "row": {"first feature": 1, "second feature": 0.5},
+    "label": "a label",
+}
+
+
+def document(known: dict[str, Any]) -> dict[str, Any]:
+    """Return the OpenAPI document.
+
+    Parameters
+    ----------
+    known : dict
+        Values for examples, as ``service.example()`` returns them.
+    """
+    known = _GENERIC | known
+    types = [*{kind for one in OPERATIONS for kind in (one.asked, one.answer)}, schemas.Failures]
+    _, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
+    paths: dict[str, Any] = {
+        f"/health/{name}": {"get": {"summary": summary, "responses": {"200": {"description": "Yes"}}, "security": []}}
+        for name, summary in (("live", "Whether the process answers"), ("ready", "Whether models answer"))
+    }
+    paths["/metrics"] = {"get": {"summary": "Measures for Prometheus", "responses": {"200": {"description": "Text"}}}}
+    for one in OPERATIONS:
+        paths.setdefault(one.public_path, {})[one.method.lower()] = _described(one, components, known)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "cofactor serve", "version": __version__},
+        "paths": paths,
+        "components": {"schemas": components, "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
+        "security": [{}, {"key": []}],
+    }
+
+
+def _described(one: Operation, components: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "summary": one.summary if one.kind is None else f"{one.summary} (models of {one.kind})",
+        "responses": {"200": {"description": "The answer", "content": _content(one.answer.__name__)}}
+        | {status: {"description": text, "content": _content("Failures")} for status, text in _REFUSED.items()},
+    }
+    if one.method == "POST":
+        example = {} if one.example is None else {"example": one.example(known)}
+        described["requestBody"] = {"required": True, "content": _content(one.asked.__name__, **example)}
+        return described
+    parameters = [
+        {"name": name, "in": "query", "schema": schema}
+        for name, schema in components[one.asked.__name__]["properties"].items()
+    ]
+    if "{id}" in one.public_path:
+        example = known["user" if "/users/" in one.path else "item"]
+        schema = {"type": ["string", "number"]}
+        parameters.insert(0, {"name": "id", "in": "path", "required": True, "schema": schema, "example": example})
+    described["parameters"] = parameters
+    return described
+
+
+def _content(name: str, **more: Any) -> dict[str, Any]:
+    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}, **more}}

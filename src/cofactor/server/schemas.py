@@ -8,31 +8,6 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-__all__ = [
-    "Failure",
-    "Failures",
-    "FromOne",
-    "FromSome",
-    "Item",
-    "Items",
-    "ItemsQuery",
-    "List",
-    "Lists",
-    "Model",
-    "ModelQuery",
-    "Models",
-    "NewUser",
-    "Pair",
-    "Prediction",
-    "Predictions",
-    "Rated",
-    "RecommendedItem",
-    "SimilarItem",
-    "SimilarItems",
-    "SimilarQuery",
-    "Some",
-]
-
 Id = int | float | str
 Count = Annotated[int, Meta(ge=1)]
 
@@ -255,3 +230,136 @@ class Failures(Struct):
     """The form of all errors."""
 
     error: Failure
+
+
+Value = int | float | str | bool | None
+Row = list[float] | dict[str, Value] | str
+
+
+class Tagging(ModelQuery, kw_only=True, forbid_unknown_fields=True):
+    """Rows whose labels are asked for: vectors of numbers, values by names of features or of columns, or texts."""
+
+    rows: Annotated[list[Row], Meta(min_length=1)]
+    top: Annotated[Count | None, Meta(description="How many of the best labels to tell with their numbers.")] = None
+    threshold: Annotated[
+        float | None, Meta(description="Labels whose probability is above this, or whose score where there is none.")
+    ] = None
+    coverage: (
+        Annotated[float, Meta(ge=0, le=1, description="Sets that hold all labels of a row with this probability.")]
+        | None
+    ) = None
+
+
+class TopLabel(Struct):
+    """A label with its score, and its probability where the model has probabilities."""
+
+    label: Id
+    score: float
+    probability: float | UnsetType = UNSET
+
+
+class Tagged(Struct):
+    """The labels that are predicted for a row; with `top` the best labels; `unknown` names columns whose value did not
+    occur in training.
+    """
+
+    labels: list[Id]
+    top: list[TopLabel] | UnsetType = UNSET
+    unknown: list[str] | UnsetType = UNSET
+
+
+class Tags(Struct):
+    """The labels of each row, in the order of the request."""
+
+    tags: list[Tagged]
+
+
+class Names(ModelQuery, kw_only=True, forbid_unknown_fields=True):
+    """Which of the names of a model to list, as the query of an address."""
+
+    first: Annotated[int, Meta(ge=0, description="How many to pass over.")] = 0
+    n: Count = 100
+
+
+class FeatureNames(Names, kw_only=True, forbid_unknown_fields=True):
+    """Which features, or columns, to list, as the query of an address."""
+
+    search: Annotated[str, Meta(description="Those whose name holds this; case does not matter.")] = ""
+    names: Annotated[list[str] | None, Meta(description="These instead, as far as the model has them; repeat.")] = None
+
+
+class Labels(Struct):
+    """Names of labels, and how many there are in all."""
+
+    total: int
+    labels: list[Id]
+
+
+class Features(Struct):
+    """What rows may name, and how many there are in all: each has a name and a kind, of words also these."""
+
+    total: int
+    features: list[dict[str, Any]]
+
+
+class ExplanationQuery(ModelQuery, kw_only=True, forbid_unknown_fields=True):
+    """What is to be explained: of a model of ratings items of a user, of a model of labels labels of a row."""
+
+    user: Annotated[Id | NewUser | UnsetType, Meta(description="Of ratings: an id, or the ratings of a new user.")] = (
+        UNSET
+    )
+    items: Annotated[list[Id], Meta(min_length=1, description="Of ratings: what is to be explained.")] | UnsetType = (
+        UNSET
+    )
+    row: Annotated[Row | UnsetType, Meta(description="Of labels: a row, as in /v1/tags.")] = UNSET
+    labels: (
+        Annotated[
+            list[Id],
+            Meta(min_length=1, description="Of labels: what is to be explained; by default those that are predicted."),
+        ]
+        | UnsetType
+    ) = UNSET
+    n: Annotated[int, Meta(ge=1, description="Reasons of each, the strongest.")] = 10
+
+
+class Reason(Struct):
+    """What speaks for the item or the label if its contribution is above 0, and against it if it is below.
+
+    Of ratings an item that the user rated, with this rating, or interacted with so many times; of a recommender the
+    contribution is the sum of `interaction` and `like`. Of labels a feature with its value, or an instance of the
+    training data.
+    """
+
+    contribution: float
+    item: Id | UnsetType = UNSET
+    rating: float | UnsetType = UNSET
+    times: float | UnsetType = UNSET
+    interaction: float | UnsetType = UNSET
+    like: float | UnsetType = UNSET
+    feature: Id | UnsetType = UNSET
+    value: float | UnsetType = UNSET
+    instance: Id | UnsetType = UNSET
+
+
+class Rest(Struct):
+    """Reasons that are not told: how many, and the sum of their contributions."""
+
+    reasons: int
+    contribution: float
+
+
+class Explanation(Struct):
+    """The score of an item, or of a label, and its reasons; where there is an intercept, they sum to the score."""
+
+    score: float
+    reasons: list[Reason]
+    item: Id | UnsetType = UNSET
+    label: Id | UnsetType = UNSET
+    rest: Rest | UnsetType = UNSET
+    intercept: float | UnsetType = UNSET
+
+
+class Explanations(Struct):
+    """An explanation of each item, or label."""
+
+    explanations: list[Explanation]

@@ -18,9 +18,7 @@ from starlette.types import ASGIApp
 
 from cofactor.errors import InvalidInputError
 from cofactor.server.connections import Connections
-from cofactor.server.limits import Limits
-
-__all__ = ["DRAIN", "GRACE", "READY", "Listening", "Worker"]
+from cofactor.server.operations import Limits
 
 GRACE = 30.0  #: seconds which requests and connections have to end
 READY, DRAIN = b"r", b"d"  #: what a worker and its supervisor tell each other

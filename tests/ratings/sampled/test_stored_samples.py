@@ -20,7 +20,7 @@ from cofactor.datasets import make_ratings
 from cofactor.errors import InvalidInputError
 from cofactor.ratings import BPMF, GibbsMMMF, OrdinalProbit, Ratings, ShardedRatings, as_ratings
 from cofactor.samplers import SampleFile
-from cofactor.tasks.sharding import checked_shards
+from cofactor.service.sharding import checked_shards
 
 pytestmark = pytest.mark.processes
 

@@ -25,8 +25,8 @@ from cofactor.plots import save_figure
 from cofactor.progress import COMPILING
 from cofactor.published import METRICS, value
 from cofactor.reports import demo as parts
-from cofactor.tasks import task_named
-from cofactor.tasks.plain import Loaded
+from cofactor.service import task_named
+from cofactor.service.results import Loaded
 from cofactor.version import __version__
 from cofactor.warming import compiling
 

@@ -48,9 +48,9 @@ from cofactor.plots import (
     prediction_table,
 )
 from cofactor.plots.figures import new_panels
-from cofactor.tasks import task_named
-from cofactor.tasks.baselines import LabelFrequencies
-from cofactor.tasks.plain import Loaded
+from cofactor.service import task_named
+from cofactor.service.baselines import LabelFrequencies
+from cofactor.service.results import Loaded
 from cofactor.text import counted
 
 __all__ = ["SHOWN", "Corpus", "FullLabelDemo", "LabelDemo", "made_up"]

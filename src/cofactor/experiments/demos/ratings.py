@@ -40,8 +40,8 @@ from cofactor.plots.figures import new_axes, new_panels
 from cofactor.ratings import ALS, HMF, MMMF, PMMMF, Ensemble, OrdinalProbit, RatingModel, Recommender
 from cofactor.reports import demo as report_parts
 from cofactor.reports.demo import Recommended
-from cofactor.tasks import task_named
-from cofactor.tasks.plain import Loaded, Settings
+from cofactor.service import task_named
+from cofactor.service.results import Loaded, Settings
 
 __all__ = ["RatingDemo", "fitted_recommender"]
 

@@ -1,0 +1,282 @@
+"""Files of features and labels, and of features alone."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor import datasets
+from cofactor.datasets import LabelDataset
+from cofactor.datasets.formats import FORMATS, FileInfo, sniff
+from cofactor.errors import Argument, InvalidInputError, Place
+from cofactor.files import display_name
+from cofactor.recipe import keep_features
+from cofactor.service.base import about, unknown_file
+from cofactor.text import counted, few
+
+_NUMBERED = re.compile(r"c\d+")  #: names which readers give to the columns of a table without header
+#: Options which not every format has.
+_NOT_EVERYWHERE = ("encoding", "sep", "header", "zero_based")
+_OF_COLUMNS = ("drop", "id", "max_values", "text", "label_sep", "max_words", "ngrams")
+_OF_FILES = ("drop", "id", "text", "label_sep")  # those of them that say which columns of a file are what
+
+
+def read_label_file(file: str, options: Mapping[str, Any]) -> LabelDataset:
+    """Read features and labels from a file, from standard input, or from a known data set.
+
+    Parameters
+    ----------
+    file : str
+        Path, ``-``, or name of a data set, in this order.
+    options : mapping from str to object
+        labels, label_sep, xml, text, max_words, ngrams, drop, id, max_values, format, aligned, zero_based, sep, header
+        and encoding.
+    """
+    return _complete(_load(sniff(file), options, _columns(options)), file)
+
+
+def read_labels_for(file: str, model: Any, options: Mapping[str, Any]) -> LabelDataset:
+    """Read features and labels as the file to which a model was fitted, if it holds the recipe of its columns.
+
+    Parameters
+    ----------
+    file : str
+        Path, ``-``, or name of a data set.
+    model : LabelModel
+        Fitted.
+    options : mapping from str to object
+        As in `read_label_file`.
+    """
+    recipe = getattr(model, "recipe_", None)
+    if recipe is None:
+        return read_label_file(file, options)
+    return _complete(_load(sniff(file), options, _columns(options), recipe=recipe), file)
+
+
+def _complete(data: LabelDataset, file: str) -> LabelDataset:
+    """Return data that can be learned from; refuse others."""
+    place = Place(display_name(file))
+    if not data.n_labels:
+        advice = () if data.recipe is None else ("say with ", Argument("labels"), " which columns they are")
+        raise InvalidInputError("has no labels", advice=advice, place=place)
+    if not data.n_features:
+        raise InvalidInputError("has no features, since all its columns are labels or dropped", place=place)
+    if not data.n_instances:
+        raise InvalidInputError("holds no instances", place=place)
+    return data
+
+
+def _columns(options: Mapping[str, Any]) -> Any:
+    """Return what the readers take as labels."""
+    if options["xml"] is None:
+        return options["labels"]
+    if options["labels"] is not None:
+        both = (Argument("labels"), " and ", Argument("xml"))
+        raise InvalidInputError((*both, " both say which columns are labels: give one of them"))
+    return Path(options["xml"])
+
+
+def read_features(file: str, model: Any, options: Mapping[str, Any]) -> LabelDataset:
+    """Read the features of new instances, in the order of those that a model was fitted to.
+
+    The file may have columns of labels, or not: columns which are labels of the model are left out. A model that knows
+    the recipe of its columns has them read by it, so that no option need be given again.
+
+    Parameters
+    ----------
+    file : str
+        Path, ``-``, or name of a data set.
+    model : LabelModel
+        Fitted.
+    options : mapping from str to object
+        drop, id, format, zero_based, sep, header and encoding.
+
+    Returns
+    -------
+    LabelDataset
+        Without labels.
+    """
+    # A value that did not occur in training makes no feature, so that there may be any number of them.
+    whole, extra = {**options, "aligned": None, "max_values": None}, dict[str, Any]()
+    found = sniff(file)
+    kind = _format_of(found, options)
+    named = kind not in ("mat", "libsvm", "known")
+    if named:
+        recipe = getattr(model, "recipe_", None)
+        extra = {"max_values": sys.maxsize} if recipe is None else {"recipe": recipe}
+        if recipe is None:
+            keep_features(tuple(map(str, getattr(model, "feature_names_in_", ()))), options["drop"], options["id"])
+    if kind == "libsvm" and found.has_sizes:
+        refuse_sizes(model, file)
+    elif kind == "libsvm":
+        extra = {"n_features": model.n_features_in_, "n_labels": len(model.label_names_)}
+        extra["zero_based"] = bases_of(model, options["zero_based"])
+        whole["zero_based"] = None
+    data = _load(found, whole, () if named else None, **extra)
+    if not data.n_instances:
+        raise InvalidInputError("holds no instances", place=Place(display_name(file)))
+    if "recipe" in extra:
+        return data
+    X = align_features(data, model, named=named)
+    names = tuple(map(str, getattr(model, "feature_names_in_", data.feature_names)))
+    return replace(data, X=X, Y=data.Y[:, :0], feature_names=names, label_names=(), recipe=None)
+
+
+def _load(found: FileInfo, options: Mapping[str, Any], columns: Any, **extra: Any) -> LabelDataset:
+    keywords: dict[str, Any] = {"aligned": options["aligned"]} if options["aligned"] else {}
+    kind = _format_of(found, options)
+    if kind in ("arff", "parquet", "table") and options.get("missing", "error") != "error":
+        keywords["missing"] = options["missing"]
+    if options.get("weights") is not None:
+        keywords["weights"] = options["weights"]
+    if kind != "known":
+        given = {name: options[name] for name in _OF_COLUMNS if options.get(name) is not None}
+        keywords |= {"format": kind, **given, **_for_reader(options, kind, found.path), **extra}
+    elif (
+        columns is not None
+        or options["format"]
+        or options.get("weights")
+        or any(options.get(name) for name in _OF_FILES)
+    ):
+        names = (Argument("labels"), ", ", Argument("xml"), ", ", Argument("drop"), ", ", Argument("id"))
+        last = (" and ", Argument("format"), " are for files")
+        raise InvalidInputError((f"{found.path} is a known data set: ", *names, *last))
+    with about(found.path):
+        data = datasets.load_labels(found.path, columns, **keywords)
+    return replace(data, name=found.name) if found.kind == "stdin" else data
+
+
+def _for_reader(options: Mapping[str, Any], kind: str, file: str) -> dict[str, Any]:
+    """Return the options for the reader of a format; refuse those which it does not have."""
+    asked = {name: options[name] for name in _NOT_EVERYWHERE if options[name] is not None}
+    takes = {known.name: known.options for known in FORMATS}
+    for name in asked:
+        if name not in takes[kind]:
+            having = " and ".join(known for known in takes if name in takes[known])
+            raise InvalidInputError((Argument(name), f" is for {having} files, and {display_name(file)} is {kind}"))
+    return asked
+
+
+def _format_of(found: FileInfo, options: Mapping[str, Any]) -> str:
+    """Return the format of a file, as asked for or found; "known" for a known data set of labels."""
+    if found.kind == "known" and found.holds == "labels":
+        return "known"
+    if found.kind in ("missing", "known"):
+        raise _unknown(found)
+    readable = [known.name for known in FORMATS if known.may_hold_labels]
+    return str(options["format"] or (found.format if found.format in readable else "table"))
+
+
+def _unknown(found: FileInfo) -> InvalidInputError:
+    """Return the error for a name that is neither a file nor a data set of labels."""
+    if found.holds == "ratings":
+        advice = (": leave out ", Argument("task", "labels"), " and options for labels")
+        return InvalidInputError((f"{found.path} holds ratings, not labels", *advice))
+    return unknown_file(found.path)
+
+
+def align_features(data: LabelDataset, model: Any, *, named: bool) -> Any:
+    """Return the features of a file in the order of those that a label model was fitted to.
+
+    Parameters
+    ----------
+    data : LabelDataset
+        What was read.
+    model : LabelModel
+        Fitted.
+    named : bool
+        Whether the file names its columns. Columns with names of labels are left out then.
+    """
+    known = getattr(model, "feature_names_in_", None)
+    if known is None:  # fitted in Python to arrays: positions are all there is
+        if data.n_features != model.n_features_in_:
+            there = f"has {counted(data.n_features, 'feature')} ({few(data.feature_names)})"
+            fitted = f"the model was fitted to {model.n_features_in_}, without names"
+            advice = "fit it to a frame, so that it knows which are missing"
+            raise InvalidInputError(f"{there}, but {fitted}", advice=advice, place=Place(data.name))
+        return data.X
+    wanted = [str(name) for name in known]
+    if all(map(_NUMBERED.fullmatch, (*data.feature_names, *wanted))) and data.n_features == len(wanted):
+        return data.X
+    labels = {str(name) for name in model.label_names_}
+    keep = [j for j, name in enumerate(data.feature_names) if not (named and name in labels)]
+    if len(keep) < data.n_features:
+        names = tuple(data.feature_names[j] for j in keep)
+        data = replace(data, X=data.X[:, np.array(keep, dtype=np.intp)], feature_names=names)
+    return data.align(wanted)
+
+
+def counts_from_zero(names: Sequence[Any] | NDArray[Any], letter: str) -> bool | None:
+    """Return whether the columns of a libsvm file count from 0, judged by their names.
+
+    None where the names are not those which the reader of such files gives.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of features or labels.
+    letter : str
+        The letter with which such names begin.
+
+    Examples
+    --------
+    >>> counts_from_zero(["x1", "x2"], "x"), counts_from_zero(["y0"], "y"), counts_from_zero(["age", "size"], "x")
+    (False, True, None)
+    """
+    first = str(names[0]) if len(names) else ""
+    if first not in (f"{letter}0", f"{letter}1") or str(names[-1]) != f"{letter}{int(first[1:]) + len(names) - 1}":
+        return None
+    return first == f"{letter}0"
+
+
+def bases_of(model: Any, asked: bool | None) -> tuple[Any, Any]:
+    """Return whether features and labels of a libsvm file count from 0, as in training; "auto" if unknown.
+
+    Parameters
+    ----------
+    model : LabelModel
+        Fitted.
+    asked : bool, optional
+        The option of the user.
+    """
+    known = counts_from_zero(getattr(model, "feature_names_in_", ()), "x")
+    if known is not None and asked is not None and known != asked:
+        start = 0 if known else 1
+        message = f"the indices of the file to which the model was fitted count from {start}"
+        raise InvalidInputError((Argument("zero_based", asked), ": ", message))
+    of_labels = counts_from_zero(model.label_names_, "y")
+    index = known if known is not None else asked
+    label = of_labels if of_labels is not None else asked
+    return "auto" if index is None else index, "auto" if label is None else label
+
+
+def refuse_sizes(model: Any, file: str) -> None:
+    """Refuse a libsvm file with sizes, whose indices count from 0, for a model whose indices count from 1."""
+    if counts_from_zero(getattr(model, "feature_names_in_", ()), "x") is False:
+        raise InvalidInputError(
+            "has sizes in its first line, so that its indices count from 0, but the model was fitted to a libsvm file "
+            "whose indices count from 1",
+            place=Place(display_name(file)),
+        )
+
+
+def fillings(data: Any) -> tuple[str, ...]:
+    """Say which cells without a value were filled."""
+    return () if data.recipe is None else data.recipe.fillings(data.filled)
+
+
+def unknown(data: Any) -> tuple[str, ...]:
+    """Say how many labels are not known, and what becomes of them."""
+    if data.known is None:
+        return ()
+    n_all = data.known.size
+    n = n_all - int(np.count_nonzero(data.known))
+    known = "models learn from the others, and measures count these alone"
+    return (f"{n:,} of {n_all:,} labels ({n / n_all:.1%}) are not known: {known}",)
