@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cofactor.labels.crf.cml import CML, CMLF
     from cofactor.labels.crf.ensemble import ChainCRFEnsemble
     from cofactor.labels.crf.tree import TreeCRF
-    from cofactor.labels.decoding import Cut, Decoder, Joint, TopK, learn_threshold, micro_f1_curve
+    from cofactor.labels.decisions import Cut, Decision, Rule, TopK, learn_threshold, micro_f1_curve
     from cofactor.labels.embedding.compressed_sensing import CompressedSensing
     from cofactor.labels.embedding.cplst import CPLST
     from cofactor.labels.embedding.cssp import CSSP
@@ -153,7 +153,7 @@ __all__ = [
     "ClassifierChain",
     "CompressedSensing",
     "Cut",
-    "Decoder",
+    "Decision",
     "EnsembleOfChains",
     "Explanation",
     "FAiE",
@@ -162,7 +162,6 @@ __all__ = [
     "FeatureSpace",
     "FitInput",
     "GroPLE",
-    "Joint",
     "KNNVote",
     "LabelClustering",
     "LabelModel",
@@ -175,6 +174,7 @@ __all__ = [
     "MetaLabels",
     "ProbabilisticChain",
     "RAkEL",
+    "Rule",
     "Scaling",
     "Stacked2BR",
     "TopK",

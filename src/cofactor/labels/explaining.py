@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
-from cofactor.labels.decoding import FAR
+from cofactor.labels.calibration import FAR
 from cofactor.labels.features import is_sparse
 from cofactor.metrics.by_label import plain_values
 from cofactor.model.explanations import Explanation

@@ -42,7 +42,7 @@ def label_facts(model: Any) -> Facts:
         "labels": f"{values['labels']:,}",
         "constant labels": ", ".join(constant[:5]) + (f", ... ({len(constant)})" if len(constant) > 5 else ""),
         "threshold": _cuts_shown(model.threshold_),
-        "decides": _DECIDES.get(model.decision_.rule, ""),
+        "decides": _DECIDES.get(model.decision_.name, ""),
     }
     return Facts(values["model"], values, {name: text for name, text in shown.items() if text})
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import Predictions
-from cofactor.labels.conformal import require_set_cuts
-from cofactor.labels.decoding import Cut
+from cofactor.labels.decisions import Cut
 from cofactor.labels.facts import label_facts
 from cofactor.tasks.label_output import best_labels
 from cofactor.tasks.label_rows import Row, RowReader, hint
@@ -96,7 +95,7 @@ class LabelAnswers(ModelAnswers):
         if threshold is not None and coverage is not None:
             raise InvalidInputError("does not go with coverage: give one of them", argument="threshold")
         if coverage is not None:
-            require_set_cuts(self._end, "coverage")
+            self._end.check_coverage()
         given = self.rows.read(rows)
         wanted = self._probable and (top is not None or threshold is not None)
         tagged: list[dict[str, Any]] = []

@@ -6,8 +6,8 @@ from typing import Any
 
 from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.labels import MODELS, LabelClustering, LabelModel
-from cofactor.labels.decoding import AIMS, AUTO, JOINT, check_decision, no_joint
-from cofactor.labels.learners import SAVABLE
+from cofactor.labels.decisions import AIMS, AUTO, JOINT, check_decision, no_joint
+from cofactor.labels.learners.fitting import SAVABLE
 from cofactor.tasks.models import short_names
 from cofactor.tasks.plain import Settings
 

@@ -18,8 +18,7 @@ from cofactor.datasets.registry import KNOWN
 from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.evaluation.labels import decodings, measure_labels, unknown_labels
 from cofactor.labels import LabelModel
-from cofactor.labels.conformal import require_set_cuts
-from cofactor.labels.decoding import AUTO
+from cofactor.labels.decisions import AUTO
 from cofactor.labels.facts import label_facts
 from cofactor.metrics import LABEL_METRICS, LabelTally, micro_f1
 from cofactor.model.convergence import NothingPredictedWarning, predicts_none
@@ -391,7 +390,7 @@ def _require_sets(model: LabelModel, options: Mapping[str, Any]) -> None:
     for other in ("top", "scores", "proba"):
         if options[other]:
             raise InvalidInputError((Argument("coverage"), " writes sets of labels: leave out ", Argument(other)))
-    require_set_cuts(model, "coverage")
+    model.check_coverage()
 
 
 def _choices(model: LabelModel) -> dict[str, Any]:

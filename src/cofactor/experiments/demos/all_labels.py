@@ -20,7 +20,7 @@ from cofactor.experiments.demos.base import Demo, Extent, Finding, Method, Pictu
 from cofactor.experiments.demos.labels import OMF_ON_MEDICAL, commands_for, made_up, write_articles
 from cofactor.labels import MNMTF, MODELS, MLkNN
 from cofactor.labels.data import as_labels
-from cofactor.labels.decoding import micro_f1_curve
+from cofactor.labels.decisions import micro_f1_curve
 from cofactor.metrics import LABEL_METRICS
 from cofactor.pages import Html, Section, paragraph, scrolling, section
 from cofactor.plots import (

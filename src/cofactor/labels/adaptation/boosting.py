@@ -18,7 +18,7 @@ from cofactor.kernels.threads import parallel_for
 from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.explaining import ScorePart, ScoreParts
 from cofactor.labels.features import is_sparse
-from cofactor.labels.held_out import ENOUGH, PARTS
+from cofactor.labels.fit_input import ENOUGH, PARTS
 from cofactor.labels.scaling import AUTO, is_thin
 from cofactor.model.estimator import learned, param
 
@@ -207,15 +207,14 @@ class StumpBoosting(LabelModel):
         if n < PARTS:
             return _ROUNDS[0]
         generator = make_generator(0 if self.random_state is None else self.random_state)
-        test = np.sort(np.array_split(generator.permutation(n), PARTS)[0])
-        train = np.setdiff1d(np.arange(n), test)
+        train, test = data.without_quarter(generator)
         inner = data.monitor.inside("number of rounds")
 
         def note(done: int, objective: float) -> bool:
             inner.note("boosting", done, _ROUNDS[-1], objective)
             return inner.stopped
 
-        found = self._boosted(Columns(data.features[train], self.presence_), data.labels[train], _ROUNDS[-1], note)
+        found = self._boosted(Columns(train.features, self.presence_), train.labels, _ROUNDS[-1], note)
         asked = Columns(data.features[test], self.presence_)
         truth = data.labels[test].toarray() > 0
         scores = np.zeros(truth.shape)

@@ -20,7 +20,7 @@ from cofactor.labels.adaptation.neighbour_model import (
     vote_shares,
 )
 from cofactor.labels.base import CheckedFeatures, FitInput
-from cofactor.labels.decoding import JOINT
+from cofactor.labels.decisions import JOINT
 from cofactor.labels.explaining import ScoreParts
 from cofactor.model.estimator import learned, param
 

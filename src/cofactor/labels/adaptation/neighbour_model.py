@@ -17,7 +17,7 @@ from cofactor.labels.adaptation.neighbours import nearest_rows
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.explaining import ScoreParts, VotePart
 from cofactor.labels.features import is_sparse, squared_lengths
-from cofactor.labels.held_out import sampled
+from cofactor.labels.fit_input import sampled
 from cofactor.labels.scaling import AUTO, candidate_scalings, rows_to_compare
 from cofactor.model.estimator import learned, param
 

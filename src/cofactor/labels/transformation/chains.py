@@ -14,7 +14,8 @@ from sklearn.model_selection import StratifiedKFold
 from cofactor.correlation import MEASURES, measured
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import FitInput
-from cofactor.labels.learners import ChainLearners, Learner, Task, chain_of, with_labels
+from cofactor.labels.learners.base import Learner, Task
+from cofactor.labels.learners.chain import Chain, chain_of, with_labels
 from cofactor.text import did_you_mean, first_repeated, nearest
 
 __all__ = ["EARLIER", "ORDERS", "chain_bytes", "check_order", "fit_chain", "label_places", "order_of", "refuse_order"]
@@ -149,7 +150,7 @@ def fit_chain(
     n_folds: int = 5,
     done: int = 0,
     most: int | None = None,
-) -> ChainLearners:
+) -> Chain:
     """Fit the learners of a chain.
 
     Parameters

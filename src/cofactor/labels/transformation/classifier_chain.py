@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from cofactor.checks import make_generator, one_of, whole
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput
-from cofactor.labels.learners import ChainLearners
+from cofactor.labels.learners.chain import Chain
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.labels.transformation.chains import (
     EARLIER,
@@ -63,7 +63,7 @@ class ClassifierChain(LearnerModel):
     ----------
     order_ : ndarray of shape (L',)
         Order of the L' labels that vary in training: their positions among these.
-    chain_ : ChainLearners
+    chain_ : Chain
         Their learners in this order.
     cost_ : float or None
         C of the default estimator; None where the estimator was given.
@@ -104,7 +104,7 @@ class ClassifierChain(LearnerModel):
     n_folds: int = param(whole(2), default=5)
 
     order_: NDArray[np.int64] = learned("labels", dtype=int)
-    chain_: ChainLearners = learned()
+    chain_: Chain = learned()
 
     def _fit_bytes(self, data: FitInput) -> int:
         return chain_bytes(data)
@@ -131,6 +131,6 @@ class ClassifierChain(LearnerModel):
 
 def check_chain(chain: Any, order: Any, n_labels: int, n_features: int) -> None:
     """Refuse a chain read from a file that does not fit the labels and features."""
-    if not isinstance(chain, ChainLearners) or (chain.n_labels, chain.n_features) != (n_labels, n_features):
+    if not isinstance(chain, Chain) or (chain.n_labels, chain.n_features) != (n_labels, n_features):
         raise InvalidInputError(f"expected a chain of {n_labels} labels and {n_features} features")
     refuse_order(order, n_labels)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cofactor.checks import make_generator, one_of, whole
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput
-from cofactor.labels.learners import ChainLearners
+from cofactor.labels.learners.chain import Chain
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.labels.transformation.chains import chain_bytes, fit_chain
 from cofactor.labels.transformation.classifier_chain import check_chain
@@ -52,7 +52,7 @@ class EnsembleOfChains(LearnerModel):
     ----------
     orders_ : ndarray of shape (C, L')
         Order of the L' labels that vary in training in each chain: their positions among these.
-    chains_ : list of ChainLearners
+    chains_ : list of Chain
     cost_ : float or None
         C of the default estimator; None where the estimator was given.
     n_features_in_, label_names_, constant_, threshold_
@@ -77,7 +77,7 @@ class EnsembleOfChains(LearnerModel):
     voting: str = param(one_of(VOTING), default="soft")
 
     orders_: NDArray[np.int64] = learned("chains labels", dtype=int)
-    chains_: list[ChainLearners] = learned()
+    chains_: list[Chain] = learned()
 
     _paper: ClassVar[Mapping[str, Any]] = {"voting": "hard"}
 

@@ -15,7 +15,7 @@ from cofactor.checks import check_flag, make_generator, one_of, whole
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.features import is_sparse
-from cofactor.labels.learners import Learner, Task
+from cofactor.labels.learners.base import Learner, Task
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.labels.transformation.votes import VOTING, class_scores, set_margins
 from cofactor.model.estimator import learned, param

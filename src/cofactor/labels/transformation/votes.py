@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.labels.features import CheckedFeatures
-from cofactor.labels.learners import Learner, LinearLearner
-from cofactor.labels.learners.linear import linear_scores
+from cofactor.labels.learners.base import Learner
+from cofactor.labels.learners.linear import LinearLearner, linear_scores
 
 __all__ = ["VOTING", "class_scores", "set_margins"]
 
