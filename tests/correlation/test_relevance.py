@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from cofactor.correlation import feature_correlation
-from cofactor.correlation.relevance import feature_relevance
+from cofactor.correlation.conditional import feature_relevance
 from cofactor.errors import InvalidInputError
 
 

@@ -20,8 +20,8 @@ from cofactor.evaluation import Search
 from cofactor.labels.data import as_labels
 from cofactor.labels.decisions import learn_threshold
 from cofactor.labels.embedding.omf import OMF
-from cofactor.metrics.label_probabilities import label_log_loss
 from cofactor.metrics.labels import micro_f1
+from cofactor.metrics.probabilities import label_log_loss
 from cofactor.model.convergence import NothingPredictedWarning
 
 

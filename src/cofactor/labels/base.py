@@ -1,4 +1,4 @@
-"""The base class of all label models: it checks input, learns thresholds, predicts in blocks, scores and saves."""
+"""What there is to say of a fitted model of labels."""
 
 from __future__ import annotations
 
@@ -67,7 +67,6 @@ from cofactor.labels.decisions import (
     warn_of_one_answer,
 )
 from cofactor.labels.explaining import NO_PARTS, Explainer, ScoreParts, label_positions
-from cofactor.labels.facts import label_facts
 from cofactor.labels.features import CheckedFeatures, as_features, check_n_features
 from cofactor.labels.fit_input import (
     ENOUGH,
@@ -92,7 +91,7 @@ from cofactor.model.convergence import callers_level
 from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import Estimator, learned, param
 from cofactor.model.explanations import Explanation
-from cofactor.model.facts import summary
+from cofactor.model.facts import Facts, summary
 from cofactor.model.offered import kinds_of, offered_if
 from cofactor.model.progress import Monitor
 from cofactor.model.shown import html_of
@@ -104,7 +103,53 @@ from cofactor.solvers.result import Callback
 from cofactor.typing import Features, Labels, RandomState
 from cofactor.weights import as_weights, relative_weights
 
-__all__ = ["Capabilities", "CheckedFeatures", "FitInput", "LabelModel", "Predictions"]
+__all__ = ["Capabilities", "CheckedFeatures", "FitInput", "LabelModel", "Predictions", "label_facts"]
+
+
+#: What the facts of a model say of decisions by probabilities, beside the cut.
+_DECIDES = {
+    "micro": "by a cut of probabilities, for micro-F1",
+    "macro": "by cuts of probabilities, for macro-F1",
+    "example": "by sets of the largest expected F1, with at least so many labels",
+    "hamming": "by a cut of probabilities, for Hamming loss",
+    "subset": "by likely sets, with at least so many labels",
+    "joint": "about whole label sets, by its own rule",
+}
+
+
+def label_facts(model: Any) -> Facts:
+    """Return sizes and threshold of a fitted model.
+
+    Parameters
+    ----------
+    model : LabelModel
+        Fitted.
+    """
+    values = {
+        "model": type(model).__name__,
+        "features": int(model.n_features_in_),
+        "labels": len(model.label_names_),
+        "constant_labels": [str(name) for name in model.label_names_[model.constant_ != 0]],
+        "threshold": model.threshold_,
+    }
+    constant = values["constant_labels"]
+    shown = {
+        "features": f"{values['features']:,}",
+        "labels": f"{values['labels']:,}",
+        "constant labels": ", ".join(constant[:5]) + (f", ... ({len(constant)})" if len(constant) > 5 else ""),
+        "threshold": _cuts_shown(model.threshold_),
+        "decides": _DECIDES.get(model.decision_.name, ""),
+    }
+    return Facts(values["model"], values, {name: text for name, text in shown.items() if text})
+
+
+def _cuts_shown(threshold: Any) -> str:
+    """Return the cut of a model, or the range of its cuts; nothing where it has none."""
+    if threshold is None:
+        return ""
+    cuts = np.atleast_1d(threshold)
+    return f"{cuts[0]:.3g}" if len(cuts) == 1 else f"{cuts.min():.3g} to {cuts.max():.3g}, one a label"
+
 
 _SCORES_PER_BLOCK = 1 << 22
 _EXPLAINED_PER_BLOCK = 4096  #: instances, of which there may be a table with all training instances

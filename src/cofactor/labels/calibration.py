@@ -42,26 +42,6 @@ from scipy.special import expit
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.calibration import apply_context, context_sums, log_partition, platt_sums, rows_of_logits
 
-__all__ = [
-    "COARSE",
-    "COVERS",
-    "FAR",
-    "POOLED",
-    "STEPS",
-    "Calibration",
-    "Platt",
-    "context_rows",
-    "in_double",
-    "learn_calibration",
-    "learn_context",
-    "learn_platt",
-    "learn_set_cuts",
-    "learn_with_sets",
-    "subsample",
-    "usable_scores",
-]
-
-
 #: Score of a label that was constant in training, with its sign. It is beyond every cut and all other scores, but
 #: finite, since some metrics refuse infinity.
 FAR = 1e9

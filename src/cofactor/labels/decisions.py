@@ -41,35 +41,6 @@ from cofactor.text import counted
 from cofactor.typing import Labels
 from cofactor.weights import as_weights, relative_weights
 
-__all__ = [
-    "AIMS",
-    "AUTO",
-    "JOINT",
-    "RULES",
-    "BestSets",
-    "Cut",
-    "Decision",
-    "LikelySets",
-    "ProbabilityCut",
-    "Rule",
-    "TopK",
-    "check_aim",
-    "check_decision",
-    "check_enough",
-    "check_threshold",
-    "expected_rule",
-    "f1_sets",
-    "f1_sets_of_draws",
-    "learn_rule",
-    "learn_threshold",
-    "micro_f1_curve",
-    "no_joint",
-    "recorded_shares",
-    "rule_of",
-    "warn_of_one_answer",
-]
-
-
 _PER_BLOCK = 1 << 22
 
 

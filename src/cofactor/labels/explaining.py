@@ -19,8 +19,6 @@ from cofactor.metrics.by_label import plain_values
 from cofactor.model.explanations import Explanation
 from cofactor.text import did_you_mean
 
-__all__ = ["NO_PARTS", "Explainer", "LinearPart", "ScorePart", "ScoreParts", "VotePart", "label_positions"]
-
 #: Columns of an explanation, and their types.
 _COLUMNS: dict[str, Any] = {
     "instance": np.int64, "label": object, "score": np.float64, "kind": object, "term": object,

@@ -35,24 +35,6 @@ from cofactor.passes import CELLS, InPasses, batches, in_parts, rows_of
 from cofactor.text import counted, few
 from cofactor.weights import as_weights
 
-__all__ = [
-    "ENOUGH",
-    "PARTS",
-    "CheckedFeatures",
-    "ChunkedInput",
-    "FitCache",
-    "FitInput",
-    "are_chunks",
-    "check_lengths",
-    "check_whole",
-    "read_chunks",
-    "refuse_labels_beside",
-    "sampled",
-    "space_for",
-    "weights_of",
-]
-
-
 #: Number of parts of the instances, of which one is held out, or more of them until there are `ENOUGH` instances.
 PARTS = 4
 ENOUGH = 80

@@ -34,21 +34,6 @@ from cofactor.labels.scaling import SPARSE, dense_features, share_filled
 from cofactor.model.estimator import learned, param
 from cofactor.passes import InPasses, batches, in_parts
 
-__all__ = [
-    "EXACT",
-    "TOLERANCE",
-    "KernelFit",
-    "LabelRidge",
-    "chosen_code",
-    "fit_kernel",
-    "fit_large",
-    "kernel",
-    "rows_for_penalty",
-    "shared_out",
-    "too_large",
-]
-
-
 _LARGEST = 6000  # rows of the largest matrix that is inverted: 288 MB
 _CHOOSING_ROWS = 4000  # on which the penalty is chosen
 TOLERANCE = 1e-5  # relative residual at which conjugate gradients end; predictions change in the fifth digit

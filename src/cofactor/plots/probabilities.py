@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.metrics.label_probabilities import label_calibration_bins
-from cofactor.metrics.probabilities import CalibrationBins, calibration_bins
+from cofactor.metrics.probabilities import CalibrationBins, calibration_bins, label_calibration_bins
 from cofactor.plots.figures import INK, MUTED, OKABE_ITO, legend, new_axes, series_style, tidy
 from cofactor.samplers.diagnostics import split_r_hat
 

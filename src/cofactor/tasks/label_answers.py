@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
-from cofactor.labels.base import Predictions
+from cofactor.labels.base import Predictions, label_facts
 from cofactor.labels.decisions import Cut
-from cofactor.labels.facts import label_facts
 from cofactor.tasks.label_output import best_labels
 from cofactor.tasks.label_rows import Row, RowReader, hint
 from cofactor.tasks.model_answers import ModelAnswers, told

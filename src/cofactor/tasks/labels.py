@@ -18,8 +18,8 @@ from cofactor.datasets.registry import KNOWN
 from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.evaluation.labels import decodings, measure_labels, unknown_labels
 from cofactor.labels import LabelModel
+from cofactor.labels.base import label_facts
 from cofactor.labels.decisions import AUTO
-from cofactor.labels.facts import label_facts
 from cofactor.metrics import LABEL_METRICS, LabelTally, micro_f1
 from cofactor.model.convergence import NothingPredictedWarning, predicts_none
 from cofactor.model.named_splits import splitter_of

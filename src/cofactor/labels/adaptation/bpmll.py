@@ -15,11 +15,11 @@ from sklearn.exceptions import ConvergenceWarning
 from cofactor.checks import make_generator, number, resolve_size, size, whole
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.backprop import ranking_epoch
-from cofactor.labels.adaptation.instance_cuts import cut_regression
+from cofactor.labels.adaptation.boosting import cut_regression
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.fit_input import ENOUGH
 from cofactor.labels.scaling import AUTO
-from cofactor.metrics.labels import ranking_loss
+from cofactor.metrics.ranking import ranking_loss
 from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
 

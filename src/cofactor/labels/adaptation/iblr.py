@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 
 from cofactor.checks import check_flag, check_jobs, make_generator, number
-from cofactor.labels.adaptation.neighbour_model import NeighbourModel
+from cofactor.labels.adaptation.neighbours import NeighbourModel
 from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.explaining import LinearPart, ScorePart, ScoreParts, VotePart
 from cofactor.labels.features import is_sparse

@@ -16,21 +16,6 @@ from cofactor.labels.learners import LEARNERS
 from cofactor.model.estimator import Estimator, learned
 from cofactor.model.state import packed, unpacked
 
-__all__ = [
-    "Arrays",
-    "CheckedFeatures",
-    "Fitted",
-    "Learner",
-    "SeparateLearners",
-    "Stored",
-    "Task",
-    "check_binary",
-    "check_label_learners",
-    "give_probabilities",
-    "scores_of",
-    "wrong_state",
-]
-
 #: The arrays of a state, by name.
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 

@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.checks import one_of
-from cofactor.labels.learners.base import CheckedFeatures, Learner, check_binary, wrong_state
+from cofactor.labels.features import CheckedFeatures
+from cofactor.labels.learners.base import Learner, check_binary, wrong_state
 from cofactor.labels.learners.linear import LINKS, LinearLearner, linked
 from cofactor.model.estimator import learned
-
-__all__ = ["Chain", "LinearChain", "SeparateChain", "chain_of", "uncertain", "with_labels"]
-
 
 _LABELS_AHEAD = 32  # labels for which the sums over the labels before them are one product
 

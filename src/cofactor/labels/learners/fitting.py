@@ -20,9 +20,9 @@ from sklearn.utils import get_tags
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.class_weights import ClassWeights
-from cofactor.labels.features import SeenFeatures, check_in_passes, is_sparse
+from cofactor.labels.features import CheckedFeatures, SeenFeatures, check_in_passes, is_sparse
 from cofactor.labels.learners import linear
-from cofactor.labels.learners.base import CheckedFeatures, Fitted, Learner, SeparateLearners, Task, scores_of
+from cofactor.labels.learners.base import Fitted, Learner, SeparateLearners, Task, scores_of
 from cofactor.labels.learners.linear import GaussianLearner, LinearLearner
 from cofactor.labels.learners.machines import (
     fit_logistics,
@@ -40,22 +40,6 @@ from cofactor.model.parallel import in_processes
 from cofactor.model.progress import Monitor
 from cofactor.passes import InPasses
 from cofactor.typing import LABEL_DTYPE
-
-__all__ = [
-    "SAVABLE",
-    "OpaqueLearner",
-    "check_estimator",
-    "check_savable",
-    "fit_label_learners",
-    "fit_learner",
-    "fit_tasks",
-    "fitted_each",
-    "is_savable",
-    "stacked",
-    "takes_passes",
-    "takes_sparse",
-    "warn_of_stopped",
-]
 
 
 class OpaqueLearner(Learner):

@@ -12,23 +12,9 @@ from sklearn import linear_model, naive_bayes, svm
 
 from cofactor.checks import number, one_of
 from cofactor.errors import InvalidTypeError
-from cofactor.labels.learners.base import CheckedFeatures, Learner, wrong_state
+from cofactor.labels.features import CheckedFeatures
+from cofactor.labels.learners.base import Learner, wrong_state
 from cofactor.model.estimator import learned
-
-__all__ = [
-    "CLASSIFIERS",
-    "LINKS",
-    "NAIVE_BAYES",
-    "REGRESSORS",
-    "GaussianLearner",
-    "LinearLearner",
-    "binarized",
-    "from_classifier",
-    "from_naive_bayes",
-    "from_regressor",
-    "linear_scores",
-    "linked",
-]
 
 #: How probabilities follow from scores; with "none" there are no probabilities. With "logistic" and more than two
 #: classes they are divided by their sum.

@@ -22,8 +22,8 @@ from sklearn.svm import LinearSVC
 from cofactor.kernels.lanes import LANES
 from cofactor.kernels.squared_hinge import fit_hinge_block, fit_squared_hinge
 from cofactor.kernels.threads import library_limit, parallel_for
-from cofactor.labels.features import SeenFeatures, as_dense, is_sparse, squared_lengths
-from cofactor.labels.learners.base import CheckedFeatures, Fitted, Task
+from cofactor.labels.features import CheckedFeatures, SeenFeatures, as_dense, is_sparse, squared_lengths
+from cofactor.labels.learners.base import Fitted, Task
 from cofactor.labels.learners.linear import LinearLearner
 from cofactor.model.parallel import in_workers, n_side_by_side
 from cofactor.passes import InPasses, Mapped, batches, together
@@ -36,22 +36,6 @@ from cofactor.problems.classifiers import (
     turned_in_passes,
 )
 from cofactor.solvers.lbfgs import ManyProblems, lbfgs_each
-
-__all__ = [
-    "LinearSolutions",
-    "fit_logistics",
-    "fit_machines",
-    "fitted_by_kernels",
-    "is_plain_logistic",
-    "is_plain_machine",
-    "is_worth_turning",
-    "machine_bytes",
-    "solve_blocks",
-    "solve_whole",
-    "suits_logistics",
-    "suits_machines",
-    "together_bytes",
-]
 
 #: Most features for Newton's method, whose steps solve equations of that many unknowns: of sparse tables, and of dense
 #: ones, which coordinate descent does not take. And most numbers of a table, which it sees dense.

@@ -11,11 +11,9 @@ from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 
 from cofactor.checks import number, one_of, whole
 from cofactor.errors import InvalidInputError
-from cofactor.labels.features import is_sparse
-from cofactor.labels.learners.base import CheckedFeatures, Learner, Stored, scores_of, wrong_state
+from cofactor.labels.features import CheckedFeatures, is_sparse
+from cofactor.labels.learners.base import Learner, Stored, scores_of, wrong_state
 from cofactor.model.estimator import learned
-
-__all__ = ["METRICS", "NeighbourIndex", "NeighboursLearner", "is_plain"]
 
 #: Distances that are known by their name; "minkowski" also has the parameter p.
 METRICS = (

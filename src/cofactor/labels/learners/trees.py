@@ -27,11 +27,9 @@ from cofactor.kernels.trees import (
     find_leaves_of_sparse,
     grow,
 )
-from cofactor.labels.features import is_sparse
-from cofactor.labels.learners.base import CheckedFeatures, Learner, Stored, scores_of, wrong_state
+from cofactor.labels.features import CheckedFeatures, is_sparse
+from cofactor.labels.learners.base import Learner, Stored, scores_of, wrong_state
 from cofactor.model.estimator import learned
-
-__all__ = ["FORESTS", "TREES", "GrownTree", "Nodes", "TreeData", "TreeSettings", "TreesLearner", "grow_tree"]
 
 #: Decision trees of scikit-learn that become a `TreesLearner`.
 TREES: tuple[type[Any], ...] = (tree.DecisionTreeClassifier, tree.ExtraTreeClassifier)

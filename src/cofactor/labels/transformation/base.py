@@ -19,8 +19,6 @@ from cofactor.labels.learners.linear import LinearLearner
 from cofactor.labels.penalty import ridge_penalty
 from cofactor.model.estimator import learned, param
 
-__all__ = ["LearnerModel"]
-
 
 class LearnerModel(LabelModel):
     """A model which fits copies of an estimator to problems that it makes of the labels.

@@ -23,9 +23,8 @@ from cofactor.labels.fit_input import FitCache
 from cofactor.labels.learners.chain import Chain
 from cofactor.labels.penalty import penalty
 from cofactor.labels.transformation.base import LearnerModel
-from cofactor.labels.transformation.chains import chain_bytes, fit_chain, refuse_order
-from cofactor.labels.transformation.classifier_chain import check_chain
-from cofactor.labels.transformation.label_powerset import distinct_sets
+from cofactor.labels.transformation.chains import chain_bytes, check_chain, fit_chain, refuse_order
+from cofactor.labels.transformation.powersets import distinct_sets
 from cofactor.model.estimator import learned, param
 
 _SMALLEST = 0.01  # affinities below are none

@@ -20,8 +20,7 @@ from cofactor.labels.learners.chain import Chain, uncertain
 from cofactor.labels.learners.fitting import check_estimator
 from cofactor.labels.penalty import ridge_penalty
 from cofactor.labels.transformation.base import LearnerModel
-from cofactor.labels.transformation.chains import chain_bytes, check_order, fit_chain, order_of
-from cofactor.labels.transformation.classifier_chain import check_chain
+from cofactor.labels.transformation.chains import chain_bytes, check_chain, check_order, fit_chain, order_of
 from cofactor.model.estimator import learned, param
 from cofactor.passes import batches
 
