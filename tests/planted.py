@@ -176,7 +176,7 @@ ERRORS = (
     ),
     Planted(
         "sample weights ignored",
-        "labels/embedding/principal.py",
+        "labels/embedding/plst.py",
         "principal_directions(Y, d, space.weights)",
         "principal_directions(Y, d)",
         "tests/contract_labels tests/labels/test_code_models.py -k weight",

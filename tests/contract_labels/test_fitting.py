@@ -35,7 +35,7 @@ from .models import (
 )
 
 #: Cases on which all rules and aims are tried: how the others turn scores into labels is inherited.
-DECIDING = overriding("fit_threshold", "predict", "_held_out", "_decide")
+DECIDING = overriding("fit_threshold", "predict", "_held_out")
 
 
 @every

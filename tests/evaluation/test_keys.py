@@ -327,11 +327,11 @@ def test_the_code_of_a_model_is_followed_and_nothing_that_shows_results(name: st
 
 
 def test_imports_lead_to_the_module_that_defines_a_name() -> None:
-    sources, _ = closure(["cofactor.labels.embedding.principal"])
+    sources, _ = closure(["cofactor.labels.embedding.plst"])
     assert {"cofactor.labels.embedding.code", "cofactor.labels.base", "cofactor.solvers.linear"} <= sources
     assert not {"cofactor.labels", "cofactor.labels.embedding.omf", "cofactor.solvers.sgd"} & sources
     of_registry, _ = closure(["cofactor.labels"])
-    assert {"cofactor.labels.embedding.omf", "cofactor.labels.embedding.principal"} <= of_registry
+    assert {"cofactor.labels.embedding.omf", "cofactor.labels.embedding.plst"} <= of_registry
 
 
 def test_a_registry_need_not_be_followed_where_its_models_are_given() -> None:

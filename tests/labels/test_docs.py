@@ -10,7 +10,7 @@ import pytest
 from tests.children import forking
 
 import cofactor
-from cofactor.labels.embedding import principal
+from cofactor.labels.embedding import plst
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "adding-a-method.md"
@@ -18,7 +18,7 @@ PAGE = ROOT / "docs" / "adding-a-method.md"
 
 def test_the_listing_is_the_source():
     listing = PAGE.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
-    assert listing == Path(principal.__file__).read_text(encoding="utf-8")
+    assert listing == Path(plst.__file__).read_text(encoding="utf-8")
 
 
 def test_the_page_names_files_that_exist():

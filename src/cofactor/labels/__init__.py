@@ -22,16 +22,18 @@ if TYPE_CHECKING:
     from cofactor.labels.crf.trees import ChainCRF, ChainCRFEnsemble, TreeCRF
     from cofactor.labels.decisions import Cut, Decision, Rule, TopK, learn_threshold, micro_f1_curve
     from cofactor.labels.embedding.compressed_sensing import CompressedSensing
+    from cofactor.labels.embedding.cplst import CPLST
     from cofactor.labels.embedding.cssp import CSSP
     from cofactor.labels.embedding.faie import FAiE
     from cofactor.labels.embedding.feature_label_cca import FeatureLabelCCA
     from cofactor.labels.embedding.grople import GroPLE
+    from cofactor.labels.embedding.label_pca import LabelPCA
     from cofactor.labels.embedding.leml import LEML
     from cofactor.labels.embedding.mlchmf import MLCHMF
     from cofactor.labels.embedding.mme import MME
     from cofactor.labels.embedding.nonnegative import ANMF, MNMF
     from cofactor.labels.embedding.omf import OMF
-    from cofactor.labels.embedding.principal import CPLST, PLST, LabelPCA
+    from cofactor.labels.embedding.plst import PLST
     from cofactor.labels.reduction.linear import CCA, MLDA, MLSI
     from cofactor.labels.reduction.mddm import MDDM
     from cofactor.labels.reduction.mnmtf import MNMTF

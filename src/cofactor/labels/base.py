@@ -6,7 +6,7 @@ import copy
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from inspect import isfunction
 from pathlib import Path
@@ -83,7 +83,16 @@ from cofactor.labels.fit_input import (
 )
 from cofactor.labels.learners import LEARNERS
 from cofactor.labels.regression import FeatureSpace
-from cofactor.labels.scaling import OF_DENSE, Scaling, check_scale, compared_scalings, learn_scaling, stream_scaling
+from cofactor.labels.scaling import (
+    OF_DENSE,
+    Scaling,
+    candidate_scalings,
+    check_scale,
+    compared_scalings,
+    learn_scaling,
+    rows_to_compare,
+    stream_scaling,
+)
 from cofactor.metrics.labels import micro_f1
 from cofactor.metrics.tables import of_known
 from cofactor.model.commit import committed, learned_names
@@ -175,7 +184,8 @@ class Capabilities:
     chunks : bool
         Whether a fit takes chunks of instances: what it learns are sums over the instances.
     scales : tuple of str
-        The scales from which dense features choose with ``scale="auto"``; "none" alone is that of all features.
+        The scales from which dense features choose with ``scale="auto"``; "none" alone is that of all features, and
+        there are none if the model looks at no features.
     probabilities : bool
         Whether the model has probabilities of its own, which are exact.
     label_sets : bool
@@ -184,6 +194,9 @@ class Capabilities:
         Whether its scores are sums over features or instances, so that `LabelModel.explain` can show them.
     shared_space : bool or None
         Where fits can share one `FeatureSpace`, whether this has an intercept; None where they cannot.
+    scale_error : callable or None
+        ``scale_error(X, Y)`` is the error of the model for scaled features, by which ``scale="auto"`` chooses; None
+        where a ridge regression chooses.
     """
 
     weights: str = "whole"
@@ -193,6 +206,7 @@ class Capabilities:
     label_sets: bool = False
     explanations: bool = False
     shared_space: bool | None = None
+    scale_error: Callable[[CheckedFeatures, sparse.csr_array], float] | None = field(default=None, repr=False)
 
 
 def _explains(model: LabelModel) -> None:
@@ -906,6 +920,10 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             self.scaling_ = stream_scaling(self.scale, data.features, data.weights)
         elif self.scale != AUTO or self.capabilities.scales == ("none",):
             self.scaling_ = learn_scaling("none" if self.scale == AUTO else self.scale, data.features, weights)
+        elif (error := self.capabilities.scale_error) is not None and data.n_instances >= 3:
+            candidates, rows = candidate_scalings(data.features, data.weights), rows_to_compare(data.n_instances)
+            X, Y = data.features[rows], data.labels[rows]
+            self.scaling_ = candidates[int(np.argmin([error(scaling.apply(X), Y) for scaling in candidates]))]
         else:
             labels, of_dense = data.expected_labels(), self.capabilities.scales
             self.scaling_, best = compared_scalings(data.features, labels, weights, of_dense=of_dense)
@@ -956,7 +974,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         scores, labels = of_all_labels(scores, constant, -FAR, FAR), with_constant(data.labels[rows], constant)
         weights = None if data.weights is None else data.weights[rows]
         self.decision_ = Decision.learn(threshold, self.decide_for, scores, labels, weights, recorded, known=known)
-        if len(scores) >= ENOUGH and not data.monitor.stopped:
+        if len(scores) >= ENOUGH and not data.monitor.stopped and self.capabilities.scales:
             warn_of_one_answer(self.decision_.predict(scores), type(self).__name__)
 
     def _of_all_labels(self, method: Any, X: CheckedFeatures, off: Any, on: Any) -> NDArray[Any]:

@@ -329,8 +329,12 @@ class LabelTask(Task):
     def baselines(self, loaded: Loaded, settings: Settings) -> dict[str, Any]:
         """Return the rule that gives every instance the frequent labels."""
         missing = settings.options.get("missing", "error")
-        decisions = decisions_of(LabelFrequencies(), replace(settings, lenient=True))[0]
-        return {"frequent labels": LabelFrequencies(**decisions, missing=missing, random_state=settings.seed)}
+        decisions = decisions_of(LabelFrequencies(threshold=0), replace(settings, lenient=True))[0]
+        return {
+            "frequent labels": LabelFrequencies(
+                **{"threshold": 0, **decisions}, missing=missing, random_state=settings.seed
+            )
+        }
 
     def prepared(
         self, models: Mapping[str, Any], loaded: Loaded, settings: Settings

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any, ClassVar
 
@@ -26,12 +27,12 @@ from cofactor.checks import check_number, make_generator, number, one_of, whole
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.nearest import nearest, sparse_products
 from cofactor.kernels.threads import parallel_for
-from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.decisions import JOINT
 from cofactor.labels.explaining import ScoreParts, VotePart
 from cofactor.labels.features import is_sparse, squared_lengths
 from cofactor.labels.fit_input import sampled
-from cofactor.labels.scaling import AUTO, candidate_scalings, rows_to_compare
+from cofactor.labels.scaling import AUTO
 from cofactor.model.estimator import learned, param
 
 _PRODUCTS_PER_BLOCK = 1 << 21  #: inner products in memory at the same time: 16 MB
@@ -254,16 +255,13 @@ class NeighbourModel(LabelModel):
     def _of_counts(self, counts: sparse.csr_array, X: CheckedFeatures) -> NDArray[Any]:
         """Return scores of instances with features X from how many of their neighbours have each label."""
 
-    def _with_scaling(self, data: FitInput, *, stream: bool = False) -> FitInput:
-        if self.scale != AUTO or data.space is not None or data.n_instances < 3:
-            return super()._with_scaling(data, stream=stream)
-        candidates, rows = candidate_scalings(data.features, data.weights), rows_to_compare(data.n_instances)
-        X, Y = data.features[rows], data.labels[rows]
-        k = min(max(self._sizes_for(len(rows))), len(rows) - 1)
-        graphs = ((nearest_rows(x, x, k, exclude_self=True)) for x in (scaling.apply(X) for scaling in candidates))
-        errors = [min(self._errors(near, Y).values()) for near in graphs]
-        self.scaling_ = candidates[int(np.argmin(errors))]
-        return data.scaled(self.scaling_)
+    def _capabilities(self) -> Capabilities:
+        return replace(super()._capabilities(), scale_error=self._least_error)
+
+    def _least_error(self, X: CheckedFeatures, Y: sparse.csr_array) -> float:
+        """Return the least error of votes of other instances, among the numbers of neighbours that "auto" tries."""
+        n = X.shape[0]
+        return min(self._errors(nearest_rows(X, X, min(max(self._sizes_for(n)), n - 1), exclude_self=True), Y).values())
 
     def _fit(self, data: FitInput) -> None:
         n, given = data.n_instances, self.n_neighbors != AUTO
