@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold
 
 from cofactor.datasets import load_labels
 from cofactor.evaluation import StratifiedLabelKFold
-from cofactor.labels import LabelRidge, held_out
+from cofactor.labels import Decision, LabelRidge
 from cofactor.metrics import label_report
 from cofactor.text import without_zero
 
@@ -52,7 +52,7 @@ def row(name: str) -> list[str]:
         model, learned_from = fitted(data.X[train], data.Y[train])
         seconds.append(time.process_time() - began)
         for aim, measure in AIMS.items():
-            model.calibration_, model.decision_ = held_out.learn_decision("auto", aim, *learned_from)
+            model.decision_ = Decision.learn("auto", aim, *learned_from)
             found.append(label_report(data.Y[test], model.predict(data.X[test]))[measure])
         found.append(calibration_error(model.predict_proba(data.X[test]), data.Y[test]))
         measured.append(found)
@@ -64,13 +64,13 @@ def row(name: str) -> list[str]:
 def fitted(X: Any, Y: Any) -> tuple[LabelRidge, tuple[Any, ...]]:
     """Return a fitted model, and from what it learned its decision: models of other aims differ in nothing else."""
     kept = []
-    learn = held_out.learn_decision
+    learn = Decision.learn
 
     def keep(threshold: str, decide_for: str, *rest: Any, known: Any) -> Any:
         kept.append(rest)
         return learn(threshold, decide_for, *rest, known=known)
 
-    with warnings.catch_warnings(), mock.patch.object(held_out, "learn_decision", keep):
+    with warnings.catch_warnings(), mock.patch.object(Decision, "learn", keep):
         warnings.simplefilter("ignore")
         return LabelRidge(random_state=0).fit(X, Y), kept[0]
 

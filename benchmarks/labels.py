@@ -38,7 +38,7 @@ from cofactor import published
 from cofactor.datasets import LabelChunks, load_labels, write_chunks
 from cofactor.evaluation import Search, evaluate_labels, fold_means
 from cofactor.labels import MODELS, PLST, BinaryRelevance
-from cofactor.labels.adaptation.mlknn import MLkNN
+from cofactor.labels.adaptation.neighbours import MLkNN
 from cofactor.labels.embedding.grople import GroPLE
 from cofactor.labels.embedding.mlchmf import MLCHMF
 from cofactor.labels.embedding.omf import OMF

@@ -594,7 +594,7 @@ CASES: list[tuple[str, str | list[str]]] = [
         ],
     ),
     (
-        "labels.CML(threshold='joint').fit(features, tags).decision_.apply(features[:, :4])",
+        "labels.CML(threshold='joint').fit(features, tags).decision_.predict(features[:, :4])",
         "labels.CML(threshold='joint').fit(features, tags).predict(features)",
     ),
     (

@@ -162,17 +162,17 @@ ERRORS = (
     ),
     Planted(
         "a cut includes the score on it",
-        "labels/decoding.py",
+        "labels/decisions.py",
         "return scores > np.asarray(self.value, dtype=np.float64)  #",
         "return scores >= np.asarray(self.value, dtype=np.float64)  #",
-        "tests/labels/test_decoding.py tests/contract_labels/test_forms.py",
+        "tests/labels/test_decisions.py tests/contract_labels/test_forms.py",
     ),
     Planted(
         "top-k takes the lowest scores",
-        "labels/decoding.py",
+        "labels/decisions.py",
         'best = np.argsort(-scores, axis=1, kind="stable")',
         'best = np.argsort(scores, axis=1, kind="stable")',
-        "tests/labels/test_decoding.py",
+        "tests/labels/test_decisions.py",
     ),
     Planted(
         "sample weights ignored",

@@ -11,7 +11,8 @@ from sklearn.exceptions import NotFittedError
 
 from cofactor.kernels.threads import library_limit
 from cofactor.labels import MODELS
-from cofactor.labels.decoding import AIMS, FAR
+from cofactor.labels.calibration import FAR
+from cofactor.labels.decisions import AIMS
 from cofactor.metrics.labels import hamming_loss, micro_f1
 from cofactor.solvers import Progress
 
@@ -34,7 +35,7 @@ from .models import (
 )
 
 #: Cases on which all rules and aims are tried: how the others turn scores into labels is inherited.
-DECIDING = overriding("fit_threshold", "predict", "_held_out", "_decide")
+DECIDING = overriding("fit_threshold", "predict", "_held_out")
 
 
 @every
@@ -264,13 +265,13 @@ def test_decisions_by_probabilities(name):
     assert p.min() >= 0
     assert p.max() <= 1
     assert np.array_equal(model.predict(X), p > model.threshold_)
-    if model.calibration_.context is None:  # then probabilities of a label rank instances as its scores do
+    if model.decision_.calibration.context is None:  # then probabilities of a label rank instances as its scores do
         for column in range(Y.shape[1]):
             assert (np.diff(p[np.argsort(scores[:, column]), column]) >= 0).all()
     reached = {}
     for aim in AIMS if name in DECIDING else ("micro", "macro", "hamming"):
         model.set_params(decide_for=aim).fit_threshold(X, Y)
-        assert model.decision_.rule == aim
+        assert model.decision_.name == aim
         assert np.array_equal(model.decision_function(X), scores)
         reached[aim] = model.predict(X)
     micro = {aim: micro_f1(Y, predicted) for aim, predicted in reached.items()}

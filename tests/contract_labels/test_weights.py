@@ -26,7 +26,7 @@ from cofactor.labels import (
     LabelRidge,
     TreeCRF,
 )
-from cofactor.labels.decoding import RULES
+from cofactor.labels.decisions import RULES
 
 from .models import CASES, bits, data, fitted, fresh, probed
 

@@ -6,7 +6,7 @@ from scipy import sparse
 from tests.together import together
 
 from cofactor.correlation import feature_correlation
-from cofactor.correlation.relevance import feature_relevance
+from cofactor.correlation.conditional import feature_relevance
 from cofactor.errors import InvalidInputError
 
 

@@ -11,7 +11,7 @@ from cofactor.errors import InvalidInputError
 from cofactor.kernels.boosting import step_terms
 from cofactor.kernels.threads import thread_limit
 from cofactor.labels import AdaBoostMH, AdaBoostMR
-from cofactor.labels.adaptation.instance_cuts import best_cuts_of
+from cofactor.labels.adaptation.boosting import best_cuts_of
 from cofactor.metrics.labels import hamming_loss, ranking_loss
 from cofactor.persistence import ModelFileError, read_model, write_model
 

@@ -9,8 +9,8 @@ import cofactor
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.backprop import ranking_epoch
 from cofactor.labels import BPMLL
+from cofactor.labels.adaptation.boosting import best_cuts_of
 from cofactor.labels.adaptation.bpmll import Network
-from cofactor.labels.adaptation.instance_cuts import best_cuts_of
 from cofactor.persistence import ModelFileError, read_model, write_model
 
 

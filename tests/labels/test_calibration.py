@@ -8,27 +8,26 @@ from scipy import sparse
 from scipy.special import expit, logit
 
 from cofactor.kernels.calibration import context_sums
-from cofactor.labels import PLST, LabelRidge, decoding
+from cofactor.labels import PLST, LabelRidge, decisions
 from cofactor.labels.calibration import (
+    FAR,
     Calibration,
     Scale,
     _move,
     _sums,
     _targets,
     context_rows,
-    learn_calibrated,
     learn_calibration,
 )
-from cofactor.labels.decoding import (
+from cofactor.labels.decisions import (
     AIMS,
-    FAR,
     BestSets,
+    Decision,
     LikelySets,
     ProbabilityCut,
-    decoder_of,
-    learn_decoder,
+    learn_rule,
+    rule_of,
 )
-from cofactor.labels.held_out import learn_decision
 from cofactor.metrics.labels import example_f1, label_report, macro_f1, micro_f1
 
 
@@ -77,8 +76,8 @@ def test_an_instance_of_weight_2_counts_as_two():
     np.testing.assert_allclose(a.probabilities(scores), b.probabilities(scores), atol=2e-3)
     for aim in AIMS:
         logits = a.logits(scores)
-        one = learn_decoder(aim, logits, labels, weights.astype(float))
-        two = learn_decoder(aim, logits[again], labels[again])
+        one = learn_rule(aim, logits, labels, weights.astype(float))
+        two = learn_rule(aim, logits[again], labels[again])
         np.testing.assert_allclose(one.value, two.value, atol=1e-9)
 
 
@@ -141,22 +140,22 @@ def test_a_context_by_chance_is_not_kept():
 def test_few_instances_give_finite_numbers(n):
     for labels in (np.ones((n, 3)), np.zeros((n, 3)), np.eye(5)[:n, :3]):
         for scores in (np.zeros((n, 3)), labels - 0.5, np.full((n, 3), FAR), np.full((n, 3), -FAR)):
-            found = learn_calibrated("micro", scores, sparse.csr_array(labels))
+            found = Decision.learn("auto", "micro", scores, sparse.csr_array(labels))
             found.calibration.check(3)
-            assert ((p := found.calibration.probabilities(scores)) >= 0).all()
+            assert ((p := found.proba(scores)) >= 0).all()
             assert (p <= 1).all()
-            assert found.apply(scores).shape == (n, 3)
+            assert found.predict(scores).shape == (n, 3)
 
 
 def test_labels_that_never_vary_keep_their_value():
     scores, labels, _, _ = drawn(300, 3)
     scores[:, 0], scores[:, 1] = FAR, -FAR
     for aim in AIMS:
-        found = learn_calibrated(aim, scores, labels)
-        on = found.apply(scores)
+        found = Decision.learn("auto", aim, scores, labels)
+        on = found.predict(scores)
         assert on[:, 0].all()
         assert not on[:, 1].any()
-        p = found.calibration.probabilities(scores)
+        p = found.proba(scores)
         assert (p[:, 0] == 1).all()
         assert (p[:, 1] == 0).all()
 
@@ -169,7 +168,7 @@ def test_each_aim_is_best_at_its_measure():
     new = logits[3000:], labels[3000:]
     reports = {}
     for aim in AIMS:
-        on = learn_decoder(aim, logits[:3000], labels[:3000]).apply(expit(new[0]))
+        on = learn_rule(aim, logits[:3000], labels[:3000]).apply(expit(new[0]))
         reports[aim] = label_report(new[1], on)
     measures = {"micro": "micro_f1", "macro": "macro_f1", "example": "example_f1", "subset": "subset_accuracy"}
     for aim, name in measures.items():
@@ -201,8 +200,8 @@ def test_empty_sets_begin_where_example_f1_is_largest(weighted, monkeypatch):
     chances, empty = np.prod(1 - p, axis=1), place == 8
     assert chances.mean() > 1.2 * empty.mean()  # as if labels were independent, too many would have none
     weights = rng.integers(1, 4, 900).astype(float) if weighted else None
-    monkeypatch.setattr(decoding, "_PER_BLOCK", 1000)
-    decoder = learn_decoder("example", logit(p), labels, weights)
+    monkeypatch.setattr(decisions, "_PER_BLOCK", 1000)
+    decoder = learn_rule("example", logit(p), labels, weights)
 
     def f1(cut):
         rows = np.arange(900) if weights is None else np.repeat(np.arange(900), weights.astype(int))
@@ -211,13 +210,13 @@ def test_empty_sets_begin_where_example_f1_is_largest(weighted, monkeypatch):
     assert f1(decoder.value) >= max(f1(cut) for cut in chances[::5]) - 1e-12
     assert f1(decoder.value) > f1(1.0) + 0.02
     some = np.flatnonzero(~empty)
-    assert learn_decoder("example", logit(p[some]), labels[some]).value == 1.0
+    assert learn_rule("example", logit(p[some]), labels[some]).value == 1.0
 
 
 def test_macro_cuts_are_half_of_the_largest_expected_f1():
     rng = np.random.default_rng(1)
     logits = rng.normal(-1, 1.5, size=(200, 4))
-    cuts = learn_decoder("macro", logits, sparse.csr_array(np.eye(200, 4))).value
+    cuts = learn_rule("macro", logits, sparse.csr_array(np.eye(200, 4))).value
     for p, cut in zip(expit(logits).T, cuts, strict=True):
         ranked = np.sort(p)[::-1]
         f1 = 2 * np.cumsum(ranked) / (np.arange(1, 201) + p.sum())
@@ -255,41 +254,41 @@ def test_a_label_of_one_instance_has_the_cut_of_others():
     truth[:, 5] = np.arange(300) == 7
     logits = np.where(truth, 3.0, -6.0) + rng.normal(size=truth.shape)
     logits[7, 5] = -6.0  # where it is left out, nothing says that it is on
-    cuts = learn_decoder("macro", logits, sparse.csr_array(truth)).value
+    cuts = learn_rule("macro", logits, sparse.csr_array(truth)).value
     assert np.ptp(cuts[:5]) < 0.05
     assert cuts[5] == pytest.approx(cuts[:5].mean(), abs=0.1)
-    alone = learn_decoder("macro", logits[:, 4:], sparse.csr_array(truth[:, 4:])).value  # too few to learn from
+    alone = learn_rule("macro", logits[:, 4:], sparse.csr_array(truth[:, 4:])).value  # too few to learn from
     assert alone[1] < 0.05
     constant = np.column_stack([logits, np.full(300, -FAR), np.full(300, FAR)])
     on = np.column_stack([truth, np.zeros(300), np.ones(300)])
-    np.testing.assert_allclose(learn_decoder("macro", constant, sparse.csr_array(on)).value[5], cuts[5], atol=0.05)
+    np.testing.assert_allclose(learn_rule("macro", constant, sparse.csr_array(on)).value[5], cuts[5], atol=0.05)
 
 
 def test_one_cut_is_the_best_of_all_and_near_it_beyond_the_exact_search(monkeypatch):
     scores, labels, _, _ = drawn(300, 4)
     logits = learn_calibration(scores, labels).logits(scores)
-    cut = learn_decoder("micro", logits, labels).value
+    cut = learn_rule("micro", logits, labels).value
     hits = np.cumsum(labels.toarray().ravel()[np.argsort(-logits, axis=None)])  # above each of all cuts
     best = np.max(2 * hits / (1 + np.arange(len(hits)) + hits[-1]))
     assert micro_f1(labels, expit(logits) > cut) == pytest.approx(best)
-    monkeypatch.setattr(decoding, "_EXACT", 0)
-    monkeypatch.setattr(decoding, "_PER_BLOCK", 100)
+    monkeypatch.setattr(decisions, "_EXACT", 0)
+    monkeypatch.setattr(decisions, "_PER_BLOCK", 100)
     for weights in (None, np.ones(300)):
-        assert micro_f1(labels, expit(logits) > learn_decoder("micro", logits, labels, weights).value) > best - 0.003
-    macro = learn_decoder("macro", logits, labels).value
+        assert micro_f1(labels, expit(logits) > learn_rule("micro", logits, labels, weights).value) > best - 0.003
+    macro = learn_rule("macro", logits, labels).value
     monkeypatch.undo()
-    np.testing.assert_allclose(macro, learn_decoder("macro", logits, labels).value)
+    np.testing.assert_allclose(macro, learn_rule("macro", logits, labels).value)
     assert macro_f1(labels, expit(logits) > macro) > 0.5
 
 
-def test_decoders_come_back_from_a_file_and_nothing_else_does():
-    for decoder in (ProbabilityCut(0.3), ProbabilityCut(np.array([0.1, 0.2]), "macro"), BestSets(0.4), LikelySets(1)):
-        again = decoder_of(decoder.rule, decoder.value)
-        assert type(again) is type(decoder)
+def test_rules_come_back_from_a_file_and_nothing_else_does():
+    for rule in (ProbabilityCut(0.3), ProbabilityCut(np.array([0.1, 0.2]), "macro"), BestSets(0.4), LikelySets(1)):
+        again = rule_of(rule.name, rule.value)
+        assert type(again) is type(rule)
     wrong = [("micro", 1.0), ("micro", -0.1), ("macro", 0.3), ("example", 2), ("subset", 0.5), ("hamming", np.nan)]
-    for rule, value in wrong:
+    for name, value in wrong:
         with pytest.raises(ValueError, match="cannot have the value"):
-            decoder_of(rule, value)
+            rule_of(name, value)
     for calibration, message in [
         (Calibration(np.zeros(2), np.zeros(2)), "above 0"),
         (Calibration(np.ones(2), np.array([0, np.inf])), "not finite"),
@@ -304,9 +303,9 @@ def test_only_the_ratios_of_weights_decide() -> None:
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(200, 3))
     labels = sparse.csr_array((scores + rng.normal(size=(200, 3)) > 0).astype(np.float32))
-    plain, _ = learn_decision("auto", "micro", scores, labels)
+    plain = Decision.learn("auto", "micro", scores, labels).calibration
     for weight in (1e-8, 1 / 200, 1e8):
-        found, _ = learn_decision("auto", "micro", scores, labels, np.full(200, weight))
+        found = Decision.learn("auto", "micro", scores, labels, np.full(200, weight)).calibration
         np.testing.assert_allclose(found.slope, plain.slope, rtol=1e-9)
         np.testing.assert_allclose(found.offset, plain.offset, rtol=1e-9, atol=1e-12)
 

@@ -13,7 +13,8 @@ import cofactor
 from cofactor.correlation import pearson
 from cofactor.errors import InvalidInputError
 from cofactor.labels import BinaryRelevance, ClassifierChain, EnsembleOfChains
-from cofactor.labels.learners import Task, fit_tasks
+from cofactor.labels.learners.base import Task
+from cofactor.labels.learners.fitting import fit_tasks
 from cofactor.persistence import ModelFileError, read_model, write_model
 
 rng = np.random.default_rng(0)
@@ -131,12 +132,11 @@ def test_tasks_by_newton_are_those_of_liblinear():
     target = rng.integers(3, size=90)
     rows, weights = np.flatnonzero(rng.random(90) > 0.5), rng.integers(3, size=90).astype(float)
     tasks = [Task(target), Task(Y[rows, 0], rows, 3)]
-    (three, two), n_stopped = fit_tasks(LinearSVC(C=2.0), X, tasks, weights, seeds=[0, 0])
-    assert n_stopped == 0
+    three, two = fit_tasks(LinearSVC(C=2.0), X, tasks, weights, seeds=[0, 0])
     exact = LinearSVC(C=2.0, dual=False, tol=1e-8)
     np.testing.assert_allclose(three.scores(X), exact.fit(X, target, weights).decision_function(X), atol=1e-6)
     expected = exact.fit(X[rows, :3], Y[rows, 0], weights[rows]).decision_function(X[:, :3])
     np.testing.assert_allclose(two.scores(X[:, :3]), expected, atol=1e-6)
     hinge = LinearSVC(loss="hinge", C=0.01, dual=True, random_state=0)
-    (fallen_back,), _ = fit_tasks(hinge, X, tasks[:1], seeds=[0])
+    (fallen_back,) = fit_tasks(hinge, X, tasks[:1], seeds=[0])
     np.testing.assert_array_equal(fallen_back.scores(X), hinge.fit(X, target).decision_function(X))

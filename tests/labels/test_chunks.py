@@ -63,7 +63,7 @@ def texts():
 def assert_alike(model, other, X, tolerance=1e-9):
     scores = model.decision_function(X)
     np.testing.assert_allclose(other.decision_function(X), scores, rtol=tolerance, atol=tolerance)
-    if model.calibration_ is not None:
+    if model.decision_.calibration is not None:
         np.testing.assert_allclose(other.predict_proba(X), model.predict_proba(X), rtol=0, atol=tolerance)
     np.testing.assert_array_equal(other.constant_, model.constant_)
 

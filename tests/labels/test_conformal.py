@@ -14,8 +14,7 @@ from scipy import sparse
 import cofactor
 from cofactor.errors import InvalidInputError
 from cofactor.labels import CML, PLST, LabelRidge
-from cofactor.labels.conformal import COVERS, STEPS, learn_set_cuts
-from cofactor.labels.decoding import FAR
+from cofactor.labels.calibration import COVERS, FAR, STEPS, learn_set_cuts
 
 
 def drawn(n: int, seed: int = 0) -> tuple[Any, Any]:

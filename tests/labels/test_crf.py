@@ -12,7 +12,7 @@ from cofactor.correlation import chi_squared, pearson
 from cofactor.errors import InvalidInputError
 from cofactor.labels import CML, CMLF, ChainCRF, ChainCRFEnsemble, TreeCRF
 from cofactor.labels.crf.fields import SetField, TreeField, Weights
-from cofactor.labels.crf.structure import chain_tree, check_tree, drawn_chain, drawn_tree, of_varying, undirected
+from cofactor.labels.crf.trees import chain_tree, check_tree, drawn_chain, drawn_tree, of_varying, undirected
 from cofactor.problems.random_fields import TWO_STATES, LabelTree, PairForm
 
 rng = np.random.default_rng(0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cofactor.errors import InvalidInputError
-from cofactor.labels.decoding import f1_sets, f1_sets_of_draws
+from cofactor.labels.decisions import f1_sets, f1_sets_of_draws
 
 ALL = np.array(list(product([0, 1], repeat=5)))
 

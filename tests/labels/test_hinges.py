@@ -10,8 +10,9 @@ from sklearn.svm import LinearSVC
 
 from cofactor.kernels.lanes import LANES
 from cofactor.labels import BinaryRelevance
-from cofactor.labels.learners import hinges
-from cofactor.labels.learners.hinges import Task, fitted_by_kernels
+from cofactor.labels.learners import machines
+from cofactor.labels.learners.base import Task
+from cofactor.labels.learners.machines import fitted_by_kernels
 
 rng = np.random.default_rng(0)
 X = sparse.csr_array(rng.random((90, 12)) * (rng.random((90, 12)) < 0.4))
@@ -19,9 +20,9 @@ signal = X @ rng.normal(size=(12, 3))
 TARGETS = [signal[:, 0] > 0.1, np.digitize(signal[:, 1], [-0.3, 0.4]), signal[:, 2] > 0.5]
 
 
-@pytest.fixture(params=[hinges._MOST_FEATURES, 0], ids=["newton", "blocks"])
+@pytest.fixture(params=[machines._MOST_FOR_NEWTON, 0], ids=["newton", "blocks"])
 def solver(request, monkeypatch):
-    monkeypatch.setattr(hinges, "_MOST_FEATURES", request.param)
+    monkeypatch.setattr(machines, "_MOST_FOR_NEWTON", request.param)
 
 
 def fitted(tasks, weights=None, *, stopped=False, **params):
@@ -77,7 +78,7 @@ def test_one_step_is_not_the_minimum(solver):
 
 
 def test_machines_of_many_blocks_are_those_of_one_each(monkeypatch):
-    monkeypatch.setattr(hinges, "_MOST_FEATURES", 0)
+    monkeypatch.setattr(machines, "_MOST_FOR_NEWTON", 0)
     tasks = [Task((signal[:, 0] > cut).astype(int)) for cut in np.linspace(-0.5, 0.5, 2 * LANES + 3)]
     for task, one in zip(tasks, fitted(tasks, tol=1e-6), strict=True):
         (alone,) = fitted([task], tol=1e-6)
@@ -90,8 +91,8 @@ def test_rows_that_are_nearly_empty_are_left_to_coordinate_descent(monkeypatch):
 
     tasks, diagonal = [Task(np.arange(90) % 2)], sparse.csr_array(np.eye(90))
     exact = next(fitted_by_kernels(LinearSVC(), diagonal, tasks, None, lambda: False))
-    monkeypatch.setattr(hinges, "_by_newton", refuse)
-    monkeypatch.setattr(hinges, "_SPARSE", 30)
+    monkeypatch.setattr(machines, "_by_newton", refuse)
+    monkeypatch.setattr(machines, "_SPARSE", 30)
     near = next(fitted_by_kernels(LinearSVC(), diagonal, tasks, None, lambda: False))
     np.testing.assert_allclose(near.learner.coef, exact.learner.coef, atol=5e-3)
     for table, tol in ((diagonal.toarray(), 1e-4), (diagonal, 1e-8), (X, 1e-4)):
@@ -102,9 +103,9 @@ def test_rows_that_are_nearly_empty_are_left_to_coordinate_descent(monkeypatch):
 def test_other_estimators_are_left_to_scikit_learn(monkeypatch):
     for estimator in (LinearSVC(loss="hinge"), LinearSVC(class_weight="balanced"), LinearSVC(fit_intercept=False)):
         assert fitted_by_kernels(estimator, X, [], None, lambda: False) is None
-    monkeypatch.setattr(hinges, "_MOST_FEATURES", 0)
+    monkeypatch.setattr(machines, "_MOST_FOR_NEWTON", 0)
     assert fitted_by_kernels(LinearSVC(), X.toarray(), [], None, lambda: False) is not None
-    monkeypatch.setattr(hinges, "_MOST_DENSE_FEATURES", 0)
+    monkeypatch.setattr(machines, "_MOST_DENSE_FOR_NEWTON", 0)
     assert fitted_by_kernels(LinearSVC(), X.toarray(), [], None, lambda: False) is None
     assert fitted_by_kernels(LinearSVC(C=1e4), X, [], None, lambda: False) is None
     assert fitted_by_kernels(LinearSVC(), X * 1e3, [], None, lambda: False) is None

@@ -151,7 +151,7 @@ def test_too_large_features_are_solved_by_conjugate_gradients(monkeypatch):
     found = LabelRidge(20.0, threshold=0, scale="rows").fit(X, Y)
     assert np.abs(found.decision_function(X) - expected.decision_function(X)).max() < 1e-4
     decided = LabelRidge(random_state=0).fit(X, Y)
-    assert decided.calibration_ is not None
+    assert decided.decision_.calibration is not None
     assert decided.score(X, Y) > 0.6
 
 

@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 import cofactor
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels import MLDecisionTree, MLForest
-from cofactor.labels.learners import TreeData, TreeSettings, grow_tree
+from cofactor.labels.learners.trees import TreeData, TreeSettings, grow_tree
 from cofactor.persistence import ModelFileError, read_model, write_model
 
 
@@ -101,12 +101,12 @@ def test_shares_of_many_labels_take_room_for_those_that_are_on() -> None:
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(80, 3)), sparse.random(80, 500, 0.01, "csr", random_state=0, data_rvs=np.ones)
     model = MLForest.paper(5, random_state=0).fit(X, Y)
-    assert model.learners_.shares.nnz <= 5 * Y.nnz
+    assert model.learners_.values.nnz <= 5 * Y.nnz
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("left", 2000), ("feature", 9), ("shares.indices", 7), ("shares.data", 1.5), ("shares.data", 0.0)],
+    [("nodes.left", 2000), ("nodes.feature", 9), ("values.indices", 7), ("values.data", 1.5), ("values.data", 0.0)],
 )
 def test_a_forged_file(name: str, value: float, tmp_path: Any) -> None:
     X, Y, _ = toy()

@@ -7,8 +7,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from cofactor.labels import IBLR, BinaryRelevance, FitInput
-from cofactor.labels.learners import LinearLabelLearners, per_label
-from cofactor.labels.learners.together import fit_logistics, suits_logistics, together_bytes
+from cofactor.labels.learners import fitting
+from cofactor.labels.learners.linear import LinearLearner
+from cofactor.labels.learners.machines import fit_logistics, suits_logistics, together_bytes
 
 
 @pytest.mark.parametrize(("n", "D", "cost"), [(120, 6, 3.0), (40, 60, 0.5)])
@@ -22,7 +23,7 @@ def test_each_label_has_the_regression_of_scikit_learn(n: int, D: int, cost: flo
         coef, intercept, n_unfinished = fit_logistics(
             form(X), sparse.csr_array(Y), cost, n_jobs=1, on_label=told.append
         )
-        learners = LinearLabelLearners(coef, intercept, link="logistic")
+        learners = LinearLearner(coef, intercept, link="logistic")
         for j in (0, 30, 63, 64, 69):
             theirs = LogisticRegression(C=cost, tol=1e-8, max_iter=10_000).fit(X, Y[:, j])
             np.testing.assert_allclose(learners.probabilities(X)[:, j], theirs.predict_proba(X)[:, 1], atol=5e-3)
@@ -61,7 +62,7 @@ def test_binary_relevance_and_iblr_fit_them_together(monkeypatch: pytest.MonkeyP
     together = BinaryRelevance.paper(LogisticRegression()).fit(X, Y)
     exact = [LogisticRegression(tol=1e-9).fit(X, y).predict_proba(X)[:, 1] for y in Y.T]
     np.testing.assert_allclose(together.predict_proba(X), np.transpose(exact), atol=5e-3)
-    monkeypatch.setattr(per_label, "fit_logistics", None)
+    monkeypatch.setattr(fitting, "fit_logistics", None)
     BinaryRelevance.paper(LogisticRegression(max_iter=100)).fit(X, Y, sample_weight=np.arange(80) % 2 + 0.5)
     for model in (BinaryRelevance.paper(LogisticRegression()), IBLR(3)):
         with pytest.raises(TypeError):

@@ -6,8 +6,8 @@ from scipy import sparse
 from sklearn.svm import LinearSVC
 
 from cofactor.labels import BinaryRelevance, Stacked2BR
-from cofactor.labels.learners import hinges, per_label, together
-from cofactor.labels.learners.together import fit_machines, machine_bytes, suits_machines
+from cofactor.labels.learners import fitting, machines
+from cofactor.labels.learners.machines import fit_machines, machine_bytes, suits_machines
 from cofactor.problems.classifiers import SquaredHingeProblems, turned
 
 rng = np.random.default_rng(0)
@@ -80,11 +80,10 @@ def test_other_problems_are_left_to_others():
 def test_models_fit_them_together(model, monkeypatch):
     X, Y = drawn(90, 8, 0.0)
     one_by_one = model.fit(X, Y).decision_function(X)
-    monkeypatch.setattr(together, "_FEWEST_FEATURES", 1)
+    monkeypatch.setattr(machines, "_FEWEST_FEATURES", 1)
     np.testing.assert_allclose(model.fit(X, Y).decision_function(X), one_by_one, atol=0.01, rtol=0.01)
-    monkeypatch.setattr(hinges, "fitted_by_kernels", None)
-    monkeypatch.setattr(per_label, "fitted_by_kernels", None)
+    monkeypatch.setattr(fitting, "fitted_by_kernels", None)
     model.fit(X, Y)
-    monkeypatch.setattr(per_label, "fit_machines", None)
+    monkeypatch.setattr(fitting, "fit_machines", None)
     with pytest.raises(TypeError):
         model.fit(X, Y)

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from cofactor.datasets import load_labels
 from cofactor.errors import InputWarning
-from cofactor.labels.adaptation.mlknn import MLkNN
+from cofactor.labels.adaptation.neighbours import MLkNN
 from cofactor.metrics.labels import average_precision, hamming_loss
 
 

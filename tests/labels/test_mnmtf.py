@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from cofactor import persistence
 from cofactor.datasets import load_labels
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.labels.adaptation.mlknn import MLkNN
+from cofactor.labels.adaptation.neighbours import MLkNN
 from cofactor.labels.features import LARGEST
 from cofactor.labels.reduction.mnmtf import MNMTF
 from cofactor.metrics.labels import hamming_loss

@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 import cofactor
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels import IBLR, BRkNN, FeatureSpace, KNNVote, MLkNN
-from cofactor.labels.adaptation import neighbour_model
+from cofactor.labels.adaptation import neighbours
 from cofactor.metrics import micro_f1
 from cofactor.persistence import ModelFileError, read_model, write_model
 
@@ -148,8 +148,8 @@ def test_models_fitted_to_one_space_search_once(monkeypatch: pytest.MonkeyPatch)
     X, Y, new = toy()
     alone = [kind.paper(k).fit(X, Y).decision_function(new) for kind, k in ((MLkNN, 5), (IBLR, 3), (BRkNN, 5))]
     calls = []
-    search = neighbour_model.nearest_rows
-    monkeypatch.setattr(neighbour_model, "nearest_rows", lambda *a, **k: calls.append(k) or search(*a, **k))
+    search = neighbours.nearest_rows
+    monkeypatch.setattr(neighbours, "nearest_rows", lambda *a, **k: calls.append(k) or search(*a, **k))
     space = FeatureSpace(X)
     models = [kind.paper(k).fit(space, Y) for kind, k in ((MLkNN, 5), (IBLR, 3), (BRkNN, 5))]
     assert calls == [{"exclude_self": True}]

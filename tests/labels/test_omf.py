@@ -18,10 +18,10 @@ from cofactor.datasets import load_labels
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.evaluation import Search
 from cofactor.labels.data import as_labels
-from cofactor.labels.decoding import learn_threshold
+from cofactor.labels.decisions import learn_threshold
 from cofactor.labels.embedding.omf import OMF
-from cofactor.metrics.label_probabilities import label_log_loss
 from cofactor.metrics.labels import micro_f1
+from cofactor.metrics.probabilities import label_log_loss
 from cofactor.model.convergence import NothingPredictedWarning
 
 
@@ -314,7 +314,7 @@ def test_a_stream_tests_before_it_trains(tmp_path: Path) -> None:
         stream.partial_fit(features[chunk], topics[chunk])
     assert stream.recent_scores_.shape == (1000, 4)
     np.testing.assert_array_equal(stream.recent_labels_.toarray() > 0, topics[200:1200])
-    assert stream.decision_.rule == "micro"
+    assert stream.decision_.name == "micro"
     assert stream.score(features[1200:], topics[1200:]) > 0.7
     p = stream.predict_proba(features[1200:])
     assert np.abs(p.mean(axis=0) - topics[1200:].mean(axis=0)).max() < 0.06

@@ -9,8 +9,7 @@ from sklearn.tree import DecisionTreeClassifier
 import cofactor
 from cofactor.errors import InvalidInputError
 from cofactor.labels import BinaryRelevance, LabelPowerset, RAkEL
-from cofactor.labels.transformation.label_powerset import distinct_sets
-from cofactor.labels.transformation.rakel import random_sets
+from cofactor.labels.transformation.powersets import distinct_sets, random_sets
 from cofactor.persistence import ModelFileError, read_model, write_model
 
 rng = np.random.default_rng(0)

@@ -383,7 +383,7 @@ def test_recorded_shares_are_kept_in_the_file(tmp_path) -> None:
     np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-9)
     model.save(tmp_path / "model.cofactor")
     np.testing.assert_array_equal(load(tmp_path / "model.cofactor").predict_proba(X), model.predict_proba(X))
-    model.calibration_.recorded[0] = 2.0
+    model.decision_.calibration.recorded[0] = 2.0
     model.save(tmp_path / "forged.cofactor")
     with pytest.raises(InvalidInputError, match="shares of recorded labels must be above 0 and at most 1"):
         load(tmp_path / "forged.cofactor")
@@ -442,9 +442,9 @@ def test_what_is_not_known_of_an_instance_is_no_context() -> None:
     random = np.random.default_rng(0)
     one = np.eye(6)[random.integers(0, 6, 300)]
     features = one + 0.8 * random.normal(size=one.shape)
-    assert PLST(random_state=0).fit(features, one).calibration_.context is not None
+    assert PLST(random_state=0).fit(features, one).decision_.calibration.context is not None
     mask = random.random(one.shape) < 0.9
-    assert PLST(random_state=0, missing="ignore").fit(features, one, mask=mask).calibration_.context is None
+    assert PLST(random_state=0, missing="ignore").fit(features, one, mask=mask).decision_.calibration.context is None
 
 
 @pytest.mark.parametrize("kind", [BinaryRelevance, LabelRidge, GroPLE])

@@ -16,7 +16,7 @@ from cofactor.metrics import (
     label_log_loss,
     label_report,
 )
-from cofactor.metrics import label_probabilities as module
+from cofactor.metrics import probabilities as module
 
 RNG = np.random.default_rng(0)
 P = RNG.random((60, 4))

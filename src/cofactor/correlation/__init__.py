@@ -23,21 +23,37 @@ from typing import TYPE_CHECKING
 from cofactor.lazy import exports
 
 if TYPE_CHECKING:
-    from cofactor.correlation.by_name import LABEL_MEASURES, MEASURES, measured
-    from cofactor.correlation.clusters import (
+    from cofactor.correlation.conditional import (
+        LABEL_MEASURES,
+        MEASURES,
+        feature_correlation,
+        likelihood_gain,
+        measured,
+        partial_correlation,
+    )
+    from cofactor.correlation.similarities import (
+        chi_squared,
+        co_occurrence,
+        cosine,
+        jaccard,
+        mutual_information,
+        normalized,
+        pearson,
+        squared_pearson,
+    )
+    from cofactor.correlation.structures import (
         disjoint_clusters,
+        greedy_chain,
+        maximum_spanning_tree,
         normalized_cut_clusters,
+        normalized_inversions,
         overlapping_clusters,
         positive_part,
+        random_chain,
         random_clusters,
         self_tuning_affinity,
         spectral_groups,
     )
-    from cofactor.correlation.conditional import likelihood_gain, partial_correlation
-    from cofactor.correlation.dependence import chi_squared, mutual_information, squared_pearson
-    from cofactor.correlation.relevance import feature_correlation
-    from cofactor.correlation.similarities import co_occurrence, cosine, jaccard, normalized, pearson
-    from cofactor.correlation.structures import greedy_chain, maximum_spanning_tree, normalized_inversions, random_chain
 
 __all__ = [
     "LABEL_MEASURES",

@@ -12,17 +12,6 @@ from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.limits import CELLS
 from cofactor.masks import refuse_masked
 
-__all__ = [
-    "Floats",
-    "as_features",
-    "as_labels",
-    "as_numbers",
-    "as_similarities",
-    "as_table",
-    "dense",
-    "is_sparse",
-]
-
 Floats = NDArray[np.float64]
 
 _LARGEST = 1e100  #: numbers whose squares, and sums of these, are finite

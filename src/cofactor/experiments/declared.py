@@ -239,7 +239,8 @@ def _estimator(kind: type[Any], parameters: Mapping[str, Any], key: _Key) -> Any
     if isinstance(given.get("estimator"), str):
         known: Mapping[str, type[Any]] = RATING_MODELS
         if isinstance(model, LabelModel):
-            from cofactor.labels.learners import SAVABLE  # loads scikit-learn's estimators
+            from cofactor.labels.learners.fitting import SAVABLE
+            # loads scikit-learn's estimators
 
             known = SAVABLE
         inner = given.pop("estimator")

@@ -12,20 +12,15 @@ from typing import TYPE_CHECKING, Any
 from cofactor.lazy import Registry, exports
 
 if TYPE_CHECKING:
-    from cofactor.labels.adaptation.adaboost_mh import AdaBoostMH
-    from cofactor.labels.adaptation.adaboost_mr import AdaBoostMR
+    from cofactor.labels.adaptation.boosting import AdaBoostMH, AdaBoostMR
     from cofactor.labels.adaptation.bpmll import BPMLL
-    from cofactor.labels.adaptation.brknn import BRkNN
     from cofactor.labels.adaptation.iblr import IBLR
-    from cofactor.labels.adaptation.knn_vote import KNNVote
-    from cofactor.labels.adaptation.mlknn import MLkNN
+    from cofactor.labels.adaptation.neighbours import BRkNN, KNNVote, MLkNN
     from cofactor.labels.adaptation.trees import MLDecisionTree, MLForest
     from cofactor.labels.base import FitInput, LabelModel
-    from cofactor.labels.crf.chain import ChainCRF
     from cofactor.labels.crf.cml import CML, CMLF
-    from cofactor.labels.crf.ensemble import ChainCRFEnsemble
-    from cofactor.labels.crf.tree import TreeCRF
-    from cofactor.labels.decoding import Cut, Decoder, Joint, TopK, learn_threshold, micro_f1_curve
+    from cofactor.labels.crf.trees import ChainCRF, ChainCRFEnsemble, TreeCRF
+    from cofactor.labels.decisions import Cut, Decision, Rule, TopK, learn_threshold, micro_f1_curve
     from cofactor.labels.embedding.compressed_sensing import CompressedSensing
     from cofactor.labels.embedding.cplst import CPLST
     from cofactor.labels.embedding.cssp import CSSP
@@ -39,29 +34,24 @@ if TYPE_CHECKING:
     from cofactor.labels.embedding.nonnegative import ANMF, MNMF
     from cofactor.labels.embedding.omf import OMF
     from cofactor.labels.embedding.plst import PLST
-    from cofactor.labels.reduction.cca import CCA
+    from cofactor.labels.reduction.linear import CCA, MLDA, MLSI
     from cofactor.labels.reduction.mddm import MDDM
-    from cofactor.labels.reduction.mlda import MLDA
-    from cofactor.labels.reduction.mlsi import MLSI
     from cofactor.labels.reduction.mnmtf import MNMTF
     from cofactor.labels.reduction.nmf import FeatureNMF
     from cofactor.labels.regression import FeatureSpace
     from cofactor.labels.ridge import LabelRidge
     from cofactor.labels.scaling import Scaling
     from cofactor.labels.specific.lift import LIFT
-    from cofactor.labels.specific.llsf import LLSF
-    from cofactor.labels.specific.llsf_dl import LLSFDL
+    from cofactor.labels.specific.llsf import LLSF, LLSFDL
     from cofactor.labels.specific.ssjdr import SSJDR
     from cofactor.labels.transformation.binary_relevance import BinaryRelevance
     from cofactor.labels.transformation.calibrated_ranking import CalibratedLabelRanking
-    from cofactor.labels.transformation.classifier_chain import ClassifierChain
-    from cofactor.labels.transformation.ensemble_of_chains import EnsembleOfChains
+    from cofactor.labels.transformation.chains import ClassifierChain, EnsembleOfChains
     from cofactor.labels.transformation.homer import HOMER
     from cofactor.labels.transformation.label_clustering import LabelClustering
-    from cofactor.labels.transformation.label_powerset import LabelPowerset
     from cofactor.labels.transformation.meta_labels import MetaLabels
+    from cofactor.labels.transformation.powersets import LabelPowerset, RAkEL
     from cofactor.labels.transformation.probabilistic_chain import ProbabilisticChain
-    from cofactor.labels.transformation.rakel import RAkEL
     from cofactor.labels.transformation.stacked_2br import Stacked2BR
     from cofactor.model.explanations import Explanation
 
@@ -153,7 +143,7 @@ __all__ = [
     "ClassifierChain",
     "CompressedSensing",
     "Cut",
-    "Decoder",
+    "Decision",
     "EnsembleOfChains",
     "Explanation",
     "FAiE",
@@ -162,7 +152,6 @@ __all__ = [
     "FeatureSpace",
     "FitInput",
     "GroPLE",
-    "Joint",
     "KNNVote",
     "LabelClustering",
     "LabelModel",
@@ -175,6 +164,7 @@ __all__ = [
     "MetaLabels",
     "ProbabilisticChain",
     "RAkEL",
+    "Rule",
     "Scaling",
     "Stacked2BR",
     "TopK",

@@ -1,4 +1,4 @@
-"""The base class of all label models: it checks input, learns thresholds, predicts in blocks, scores and saves."""
+"""What there is to say of a fitted model of labels."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import copy
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from inspect import isfunction
 from pathlib import Path
@@ -31,8 +31,7 @@ from cofactor.checks import (
 )
 from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.kernels.threads import blas_limit
-from cofactor.labels.calibration import Calibrated, Calibration, learn_calibrated
-from cofactor.labels.conformal import COVERS, require_set_cuts
+from cofactor.labels.calibration import COVERS, FAR, Calibration
 from cofactor.labels.copies import warn_of_copies
 from cofactor.labels.data import (
     LabelForm,
@@ -51,48 +50,49 @@ from cofactor.labels.data import (
     warn_of_one_sided,
     with_constant,
 )
-from cofactor.labels.decoding import (
+from cofactor.labels.decisions import (
     AIMS,
     AUTO,
-    FAR,
     JOINT,
     RULES,
     Cut,
-    Decoder,
-    Joint,
+    Decision,
     check_aim,
     check_decision,
+    check_enough,
     check_threshold,
-    decoder_of,
-    first_decoder,
     learn_threshold,
     no_joint,
+    recorded_shares,
+    warn_of_one_answer,
 )
 from cofactor.labels.explaining import NO_PARTS, Explainer, ScoreParts, label_positions
-from cofactor.labels.facts import label_facts
 from cofactor.labels.features import CheckedFeatures, as_features, check_n_features
 from cofactor.labels.fit_input import (
+    ENOUGH,
+    PARTS,
     FitInput,
     are_chunks,
     check_lengths,
     check_whole,
     read_chunks,
     refuse_labels_beside,
+    sampled,
     space_for,
     weights_of,
 )
-from cofactor.labels.held_out import (
-    ENOUGH,
-    PARTS,
-    check_enough,
-    learn_decision,
-    recorded_shares,
-    sampled,
-    warn_of_one_answer,
-)
 from cofactor.labels.learners import LEARNERS
 from cofactor.labels.regression import FeatureSpace
-from cofactor.labels.scaling import OF_DENSE, Scaling, check_scale, compared_scalings, learn_scaling, stream_scaling
+from cofactor.labels.scaling import (
+    OF_DENSE,
+    Scaling,
+    candidate_scalings,
+    check_scale,
+    compared_scalings,
+    learn_scaling,
+    rows_to_compare,
+    stream_scaling,
+)
 from cofactor.metrics.labels import micro_f1
 from cofactor.metrics.tables import of_known
 from cofactor.model.commit import committed, learned_names
@@ -100,7 +100,7 @@ from cofactor.model.convergence import callers_level
 from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import Estimator, learned, param
 from cofactor.model.explanations import Explanation
-from cofactor.model.facts import summary
+from cofactor.model.facts import Facts, summary
 from cofactor.model.offered import kinds_of, offered_if
 from cofactor.model.progress import Monitor
 from cofactor.model.shown import html_of
@@ -112,7 +112,53 @@ from cofactor.solvers.result import Callback
 from cofactor.typing import Features, Labels, RandomState
 from cofactor.weights import as_weights, relative_weights
 
-__all__ = ["Capabilities", "CheckedFeatures", "FitInput", "LabelModel", "Predictions"]
+__all__ = ["Capabilities", "CheckedFeatures", "FitInput", "LabelModel", "Predictions", "label_facts"]
+
+
+#: What the facts of a model say of decisions by probabilities, beside the cut.
+_DECIDES = {
+    "micro": "by a cut of probabilities, for micro-F1",
+    "macro": "by cuts of probabilities, for macro-F1",
+    "example": "by sets of the largest expected F1, with at least so many labels",
+    "hamming": "by a cut of probabilities, for Hamming loss",
+    "subset": "by likely sets, with at least so many labels",
+    "joint": "about whole label sets, by its own rule",
+}
+
+
+def label_facts(model: Any) -> Facts:
+    """Return sizes and threshold of a fitted model.
+
+    Parameters
+    ----------
+    model : LabelModel
+        Fitted.
+    """
+    values = {
+        "model": type(model).__name__,
+        "features": int(model.n_features_in_),
+        "labels": len(model.label_names_),
+        "constant_labels": [str(name) for name in model.label_names_[model.constant_ != 0]],
+        "threshold": model.threshold_,
+    }
+    constant = values["constant_labels"]
+    shown = {
+        "features": f"{values['features']:,}",
+        "labels": f"{values['labels']:,}",
+        "constant labels": ", ".join(constant[:5]) + (f", ... ({len(constant)})" if len(constant) > 5 else ""),
+        "threshold": _cuts_shown(model.threshold_),
+        "decides": _DECIDES.get(model.decision_.name, ""),
+    }
+    return Facts(values["model"], values, {name: text for name, text in shown.items() if text})
+
+
+def _cuts_shown(threshold: Any) -> str:
+    """Return the cut of a model, or the range of its cuts; nothing where it has none."""
+    if threshold is None:
+        return ""
+    cuts = np.atleast_1d(threshold)
+    return f"{cuts[0]:.3g}" if len(cuts) == 1 else f"{cuts.min():.3g} to {cuts.max():.3g}, one a label"
+
 
 _SCORES_PER_BLOCK = 1 << 22
 _EXPLAINED_PER_BLOCK = 4096  #: instances, of which there may be a table with all training instances
@@ -138,7 +184,8 @@ class Capabilities:
     chunks : bool
         Whether a fit takes chunks of instances: what it learns are sums over the instances.
     scales : tuple of str
-        The scales from which dense features choose with ``scale="auto"``; "none" alone is that of all features.
+        The scales from which dense features choose with ``scale="auto"``; "none" alone is that of all features, and
+        there are none if the model looks at no features.
     probabilities : bool
         Whether the model has probabilities of its own, which are exact.
     label_sets : bool
@@ -147,6 +194,9 @@ class Capabilities:
         Whether its scores are sums over features or instances, so that `LabelModel.explain` can show them.
     shared_space : bool or None
         Where fits can share one `FeatureSpace`, whether this has an intercept; None where they cannot.
+    scale_error : callable or None
+        ``scale_error(X, Y)`` is the error of the model for scaled features, by which ``scale="auto"`` chooses; None
+        where a ridge regression chooses.
     """
 
     weights: str = "whole"
@@ -156,6 +206,7 @@ class Capabilities:
     label_sets: bool = False
     explanations: bool = False
     shared_space: bool | None = None
+    scale_error: Callable[[CheckedFeatures, sparse.csr_array], float] | None = field(default=None, repr=False)
 
 
 def _explains(model: LabelModel) -> None:
@@ -182,11 +233,10 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         labels are not learned: predictions repeat the constant, and their score is 1e9 or -1e9.
     scaling_ : Scaling
         How features are scaled, before anything else is done with them.
-    calibration_ : Calibration or None
-        How scores become probabilities; None where the fit learned no threshold.
-    decision_ : Decoder
-        How probabilities or scores become labels: a `ProbabilityCut` or sets of labels with ``threshold="auto"``, else
-        a `Cut`, a `TopK`, or `Joint`, where the model predicts label sets as a whole.
+    decision_ : Decision
+        How scores become probabilities and labels. Its `rule` is a `ProbabilityCut` or one of sets of labels with
+        ``threshold="auto"``, else a `Cut` or a `TopK`; None where the model predicts label sets as a whole. Its
+        `calibration` is None where the fit learned no threshold.
     """
 
     scale: str = param(check_scale, default="auto")
@@ -201,8 +251,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
     form_: LabelForm = learned(saved=False)
     constant_: NDArray[np.int8] = learned(saved=False)
     scaling_: Scaling = learned(saved=False)
-    calibration_: Calibration | None = learned(saved=False)
-    decision_: Decoder = learned(saved=False)
+    decision_: Decision = learned(saved=False)
 
     #: Parameters with which a model is that of its paper, beside those of its base classes; see `paper`. A function
     #: makes a value of the class and the parameters that the caller gives.
@@ -463,9 +512,10 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         Notes
         -----
         Split conformal prediction, and conformal risk control (Angelopoulos et al., 2024), on the scores that
-        calibration learns from: see `cofactor.labels.conformal` for the rule. It holds for new instances that are drawn
-        like those of the training data; coverage over all of them, not for each label or each kind of instance. The
-        same held-out scores teach the calibration, but up to 256 of them are calibrated for this by what others teach.
+        calibration learns from: see `cofactor.labels.calibration` for the rule. It holds for new instances that are
+        drawn like those of the training data; coverage over all of them, not for each label or each kind of instance.
+        The same held-out scores teach the calibration, but up to 256 of them are calibrated for this by what others
+        teach.
         A coverage of 1 gives all labels. In a pipeline of scikit-learn:
         ``pipeline[-1].predict_set(pipeline[:-1].transform(X))``.
 
@@ -479,9 +529,8 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         check_is_fitted(self)
         check_number("coverage", coverage, low=0, high=1)
         check_choice("cover", cover, COVERS)
-        require_set_cuts(self, "coverage")
-        calibration: Any = self.calibration_
-        return self._in_form(X, lambda block: calibration.in_sets(self._all_scores(block), coverage, cover))
+        self.check_coverage()
+        return self._in_form(X, lambda block: self.decision_.sets(self._all_scores(block), coverage, cover))
 
     def iter_predictions(
         self, X: Features, *, probabilities: bool = False, coverage: float | None = None, checked: bool = False
@@ -508,24 +557,40 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             were not asked for.
         """
         if coverage is not None:
-            require_set_cuts(self, "coverage")
-        calibration: Any = self.calibration_
+            self.check_coverage()
         given: Any = X
-        features = self.scaling_.apply(given) if checked else self._features(X)
+        decision, features = self.decision_, self.scaling_.apply(given) if checked else self._features(X)
         for block in self._blocks(features):
             scores, chances = self._all_scores(block), None
             if probabilities:
-                calibrated = calibration is not None
-                chances = calibration.probabilities(scores) if calibrated else self._all_probabilities(block)
+                chances = self._all_probabilities(block) if decision.calibration is None else decision.proba(scores)
             if coverage is not None:
-                on = calibration.in_sets(scores, coverage)
-            elif isinstance(self.decision_, Joint):  # which does not follow from scores
+                on = decision.sets(scores, coverage)
+            elif decision.rule is None:  # label sets do not follow from scores
                 on = self._decoded(block)
-            elif chances is not None and self.decision_.takes == "probabilities":
-                on = self.decision_.apply(chances)
+            elif chances is not None and decision.rule.takes == "probabilities":
+                on = decision.rule.apply(chances)
             else:
-                on = self._on_by_scores(scores)
+                on = decision.predict(scores)
             yield Predictions(scores, on, chances)
+
+    def check_coverage(self) -> None:
+        """Refuse a fitted model that has learned no sets of a stated coverage, see `predict_set`.
+
+        Raises
+        ------
+        InvalidInputError
+        """
+        if np.all(self.constant_):
+            raise InvalidInputError(
+                "all labels were constant in training, so that no sets were learned", argument="coverage"
+            )
+        if not self.decision_.has_sets:
+            raise InvalidInputError(
+                f"this {type(self).__name__} has learned no probabilities from held-out instances",
+                argument="coverage",
+                advice=("fit it with ", Argument("threshold", AUTO)),
+            )
 
     def decision_function(self, X: Features) -> NDArray[Any]:
         """Return scores: the higher, the more likely the label; the plain cut is 0.
@@ -542,9 +607,10 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
 
     def _offers_probabilities(self) -> bool:
         """Whether the model has `predict_proba`; if not, an AttributeError says how it gets it."""
-        if getattr(self, "calibration_", None) is not None or self.capabilities.probabilities:
+        decision = getattr(self, "decision_", None)
+        if (decision is not None and decision.calibration is not None) or self.capabilities.probabilities:
             return True
-        if not hasattr(self, "decision_") and isinstance(self.threshold, str) and self.threshold != JOINT:
+        if decision is None and isinstance(self.threshold, str) and self.threshold != JOINT:
             return True  # a fit will learn a calibration
         name = type(self).__name__
         if self.threshold == AUTO:
@@ -693,11 +759,9 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         data = self._receive(X, y, sample_weight, reset=False, weights="any")
         if isinstance(rule, str):
             scores = np.concatenate([self._all_scores(block) for block in self._blocks(data.features)])
-            self.calibration_, self.decision_ = learn_decision(
-                rule, self.decide_for, scores, data.labels, data.weights, known=data.known
-            )
+            self.decision_ = Decision.learn(rule, self.decide_for, scores, data.labels, data.weights, known=data.known)
         else:
-            self.decision_ = Cut(float(rule))
+            self.decision_ = replace(self.decision_, rule=Cut(float(rule)))
         return self
 
     def score(self, X: Features, y: Labels, sample_weight: ArrayLike | None = None) -> float:
@@ -775,7 +839,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         if reset:
             self.form_, self.label_names_ = form, names
             self.constant_ = np.zeros(len(names), dtype=np.int8)
-            self.decision_, self.calibration_ = first_decoder(self.threshold), None
+            self.decision_ = Decision.of_threshold(self.threshold)
         else:
             self.form_ = check_coding(form, self.form_)
             given = names if form.is_frame or label_names is not None else None
@@ -856,6 +920,10 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             self.scaling_ = stream_scaling(self.scale, data.features, data.weights)
         elif self.scale != AUTO or self.capabilities.scales == ("none",):
             self.scaling_ = learn_scaling("none" if self.scale == AUTO else self.scale, data.features, weights)
+        elif (error := self.capabilities.scale_error) is not None and data.n_instances >= 3:
+            candidates, rows = candidate_scalings(data.features, data.weights), rows_to_compare(data.n_instances)
+            X, Y = data.features[rows], data.labels[rows]
+            self.scaling_ = candidates[int(np.argmin([error(scaling.apply(X), Y) for scaling in candidates]))]
         else:
             labels, of_dense = data.expected_labels(), self.capabilities.scales
             self.scaling_, best = compared_scalings(data.features, labels, weights, of_dense=of_dense)
@@ -887,15 +955,16 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         Parameters
         ----------
         threshold : str
-            As in `learn_decision`.
+            As in `Decision.learn`.
         data : FitInput
             With the labels that are not constant.
         recorded : ndarray of shape (L,), optional
-            Of all labels, as in `learn_decision`.
+            Of all labels, as in `Decision.learn`.
         """
         constant = self.constant_
         if not data.labels.shape[1]:
-            self.calibration_ = Calibration(np.ones(len(constant)), np.zeros(len(constant)))
+            plain = Calibration(np.ones(len(constant)), np.zeros(len(constant)))
+            self.decision_ = replace(self.decision_, calibration=plain)
             return
         warn_of_copies(data.features, data.labels)
         with blas_limit(*data.features.shape):
@@ -904,11 +973,9 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         known = None if data.known is None else of_all_labels(data.known[rows], constant, True, True)
         scores, labels = of_all_labels(scores, constant, -FAR, FAR), with_constant(data.labels[rows], constant)
         weights = None if data.weights is None else data.weights[rows]
-        self.calibration_, self.decision_ = learn_decision(
-            threshold, self.decide_for, scores, labels, weights, recorded, known=known
-        )
-        if len(scores) >= ENOUGH and not data.monitor.stopped:
-            warn_of_one_answer(self._on_by_scores(scores), type(self).__name__)
+        self.decision_ = Decision.learn(threshold, self.decide_for, scores, labels, weights, recorded, known=known)
+        if len(scores) >= ENOUGH and not data.monitor.stopped and self.capabilities.scales:
+            warn_of_one_answer(self.decision_.predict(scores), type(self).__name__)
 
     def _of_all_labels(self, method: Any, X: CheckedFeatures, off: Any, on: Any) -> NDArray[Any]:
         """Return what a method says of the labels that `_fit` saw, and `off` or `on` for constant labels."""
@@ -925,22 +992,15 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
 
     def _all_probabilities(self, X: CheckedFeatures) -> NDArray[Any]:
         """Return the probabilities of all labels: calibrated ones, or the model's own."""
-        if self.calibration_ is None:
+        if self.decision_.calibration is None:
             return self._of_all_labels(self._probabilities, X, 0.0, 1.0)
-        return self.calibration_.probabilities(self._all_scores(X))
+        return self.decision_.proba(self._all_scores(X))
 
     def _decoded(self, X: CheckedFeatures) -> NDArray[np.bool_]:
         """Return which labels are on."""
-        if isinstance(self.decision_, Joint):
+        if self.decision_.rule is None:
             return self._of_all_labels(self._label_sets, X, False, True)
-        return self._on_by_scores(self._all_scores(X))
-
-    def _on_by_scores(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which labels are predicted for instances with these scores of all labels."""
-        if self.decision_.takes == "probabilities":
-            calibration: Any = self.calibration_
-            scores = calibration.probabilities(scores)
-        return self.decision_.apply(scores)
+        return self.decision_.predict(self._all_scores(X))
 
     def _in_form(self, X: Features, decide: Callable[[CheckedFeatures], NDArray[np.bool_]]) -> Any:
         """Return what is decided of blocks of instances, in the form of the y that `fit` was given."""
@@ -967,18 +1027,20 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         """Set the plain cut as the threshold, since the caller cuts the scores."""
         self.threshold, self.decide_for = 0, AIMS[0]
 
-    def _learn_cut(self, rule: str, scores: NDArray[Any], truth: sparse.csr_array) -> Decoder:
-        """Return the cut that a rule learns, or the plain one."""
+    def _learn_cut(self, rule: str, scores: NDArray[Any], truth: sparse.csr_array) -> Decision:
+        """Return the decision that a rule learns, or the plain cut."""
         if rule == AUTO:
-            return learn_calibrated(self.decide_for, scores, truth)
-        return Cut(0.0) if rule == "plain" else learn_threshold(rule, scores, truth)
+            return Decision.learn(AUTO, self.decide_for, scores, truth)
+        return Decision(Cut(0.0) if rule == "plain" else learn_threshold(rule, scores, truth))
 
-    def _with_cut(self, rule: str, cut: Decoder) -> Self:
-        """Return a copy of the fitted model which predicts with a cut."""
+    def _with_cut(self, rule: str, cut: Decision) -> Self:
+        """Return a copy of the fitted model which decides so."""
         model = copy.copy(self)
-        model.decision_, model.threshold = cut, rule
-        if isinstance(cut, Calibrated):
-            model.calibration_, model.decision_, model.decide_for = cut.calibration, cut.decoder, cut.decoder.rule
+        model.threshold, model.decision_ = rule, cut
+        if cut.calibration is None:
+            model.decision_ = replace(cut, calibration=self.decision_.calibration)
+        else:
+            model.decide_for = cut.name
         return model
 
     def feature_space_for(self, varied: Collection[str]) -> Callable[[Any, Any], FeatureSpace] | None:
@@ -1003,17 +1065,17 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             for name in self._learned
             if hasattr(self, name)  # nothing is learned if all labels are constant
         }
-        calibration = None if self.calibration_ is None else vars(self.calibration_)
+        decision = self.decision_.to_plain()
         header = {
             "params": {k: plain(v) for k, v in self.get_params(deep=False).items() if k != "callback"},
             "n_features": self.n_features_in_,
             "feature_names": [str(name) for name in getattr(self, "feature_names_in_", [])],
             "label_names": self.label_names_.tolist(),
             "form": asdict(self.form_),
-            "rule": self.decision_.rule,
-            "threshold": packed(self.decision_.value, "threshold", arrays),
+            "rule": decision["rule"],
+            "threshold": packed(decision["threshold"], "threshold", arrays),
             "scaling": packed(self.scaling_.to_plain(), "scaling", arrays),
-            "calibration": packed(calibration, "calibration", arrays),
+            "calibration": packed(decision["calibration"], "calibration", arrays),
             "learned": learned,
         }
         if hasattr(self, "recipe_"):
@@ -1026,7 +1088,8 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             if isinstance(part, LabelModel):
                 part._check_savable()
             elif hasattr(part, "fit"):
-                from cofactor.labels.learners import check_savable  # loads scikit-learn's estimators
+                from cofactor.labels.learners.fitting import check_savable
+                # loads scikit-learn's estimators
 
                 check_savable(part)
 
@@ -1041,7 +1104,8 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         known = models or {}
         estimators, parts = dict(known), {**known, **LEARNERS}
         if "estimator" in cls._params:
-            from cofactor.labels.learners import SAVABLE  # loads scikit-learn's estimators
+            from cofactor.labels.learners.fitting import SAVABLE
+            # loads scikit-learn's estimators
 
             estimators |= SAVABLE
         model = cls(**{k: from_plain(v, estimators) for k, v in member(header, "params", dict).items()})
@@ -1054,10 +1118,13 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         model.form_ = LabelForm(**member(header, "form", dict))
         model.label_names_ = np.array(member(header, "label_names", list), dtype=object)
         model.constant_ = arrays["constant"]
-        model.decision_ = decoder_of(member(header, "rule", str), unpacked(header["threshold"], arrays))
+        model.decision_ = Decision.of_plain(
+            member(header, "rule", str),
+            unpacked(header["threshold"], arrays),
+            unpacked(header["calibration"], arrays),
+            len(model.label_names_),
+        )
         model.scaling_ = Scaling.of_plain(unpacked(header["scaling"], arrays), model.n_features_in_)
-        calibration = unpacked(header["calibration"], arrays)
-        model.calibration_ = None if calibration is None else Calibration(**calibration)
         for name, value in member(header, "learned", dict).items():
             if name not in cls._learned:
                 raise InvalidInputError(f"{cls.__name__} has no {name}")
@@ -1078,7 +1145,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         return int(np.count_nonzero(self.constant_ == 0))
 
     def _check_form(self) -> None:
-        """Refuse what was read from a file if the names, the decision and the calibration do not fit together."""
+        """Refuse names and features, read from a file, that do not fit together."""
         n_labels, D = len(self.label_names_), self.n_features_in_
         if isinstance(D, bool) or not 1 <= D < 1 << 63:
             raise InvalidInputError(f"n_features is {D}, expected a whole number from 1")
@@ -1090,15 +1157,6 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             raise InvalidInputError("the recipe of columns makes other features than those of the model")
         if self.constant_.shape != (n_labels,) or self.constant_.dtype != np.int8:
             raise InvalidInputError(f"constant has shape {self.constant_.shape}, dtype {self.constant_.dtype}")
-        cut = np.asarray(self.decision_.value)
-        if cut.shape not in ((), (n_labels,)):
-            raise InvalidInputError(f"the threshold has shape {cut.shape} for {n_labels} labels")
-        if self.calibration_ is not None:
-            self.calibration_.check(n_labels)
-        elif self.decision_.takes == "probabilities":
-            raise InvalidInputError(
-                f"the rule {self.decision_.rule!r} takes probabilities, but there is no calibration"
-            )
 
     def _check_learned(self) -> None:
         """Refuse what was learned, read from a file, if it is not as declared; subclasses check more than that.

@@ -12,8 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 from cofactor.model.convergence import callers_level
 from cofactor.solvers.linear import nonnegative_least_squares
 
-__all__ = ["coefficients_on"]
-
 
 def coefficients_on(
     gram: NDArray[np.float64], cross: NDArray[np.float64], owner: Any, *, ridge: float = 0.0, tol: float = 1e-8

@@ -14,6 +14,17 @@ how many are likely.
 
 Where y records only the share c of the labels that are on (positive-unlabelled data), and the features do not say
 which, p above is the probability that a label is recorded, and :math:`p / c` that it is on (Elkan & Noto 2008).
+
+Sets of labels have a stated coverage by conformal prediction.
+
+The labels of an instance whose calibrated probability is at least a cut t form a set. With m held-out instances, i of
+which has the labels :math:`y_i` on, t is the largest cut with
+
+.. math:: \frac{1}{m + 1} \Bigl(1 + \sum_i \ell_i(t)\Bigr) \le 1 - \text{coverage}
+
+where :math:`\ell_i` is 1 if a label of :math:`y_i` is below t, or the share of its labels that are. For a new
+instance drawn like these, :math:`\ell` is then at most 1 - coverage on average. A label that is on for held-out
+instances alone counts as missed by any cut, as labels of new instances are of which the training data have none.
 """
 
 from __future__ import annotations
@@ -30,25 +41,10 @@ from scipy.special import expit
 
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.calibration import apply_context, context_sums, log_partition, platt_sums, rows_of_logits
-from cofactor.labels.conformal import COVERS, STEPS, learn_set_cuts
-from cofactor.labels.decoding import FAR, Decoder, expected_decoder, learn_decoder
 
-__all__ = [
-    "COARSE",
-    "POOLED",
-    "Calibrated",
-    "Calibration",
-    "Platt",
-    "context_rows",
-    "in_double",
-    "learn_calibration",
-    "learn_context",
-    "learn_platt",
-    "learn_with_sets",
-    "subsample",
-    "usable_scores",
-]
-
+#: Score of a label that was constant in training, with its sign. It is beyond every cut and all other scores, but
+#: finite, since some metrics refuse infinity.
+FAR = 1e9
 
 POOLED = 1 << 19  #: scores on which what all labels have in common is learned
 COARSE = 1 << 17  #: scores beyond which Newton's method first goes over a part of the instances
@@ -397,6 +393,57 @@ def _log_partition(logits: NDArray[Any], rows: NDArray[np.float64], beta: NDArra
     return found
 
 
+#: What a set may cover, in the order of the rows of cuts.
+COVERS = ("all", "share")
+
+#: Cuts are learned for shares 0, 1 / STEPS, ... 1 of what may be missed.
+STEPS = 1000
+
+_EVERY = FAR / 2  # beyond all logits but those of constant labels
+
+
+def learn_set_cuts(logits: NDArray[Any], on: sparse.csr_array, w: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the cuts of logits by what the sets cover and how much they may miss, shape (2, STEPS + 1).
+
+    Parameters
+    ----------
+    logits : ndarray of shape (n, L)
+        Calibrated, of held-out instances; ±1e9 for labels that were constant where the model learned.
+    on : csr_array of shape (n, L)
+        1 where a label is on. Where that is not known, the chance that it is; losses are expected ones then, as if
+        these labels were independent.
+    w : ndarray of shape (n,)
+        Weights of the instances, of mean 1.
+
+    Examples
+    --------
+    >>> logits, on = np.linspace(-3, 3, 99)[:, None], sparse.csr_array(np.ones((99, 1)))
+    >>> learn_set_cuts(logits, on, np.ones(99))[:, 100].round(2)  # nine of the 99 may be missed
+    array([-2.45, -2.45])
+    """
+    n = len(logits)
+    rows = np.repeat(np.arange(n), np.diff(on.indptr))
+    z = np.clip(logits[rows, on.indices].astype(np.float64), -_EVERY, _EVERY)
+    order = np.lexsort((z, rows))
+    z, p = z[order], on.data[order].astype(np.float64)
+    left = np.log(np.maximum(1 - p, 1e-300))
+    before = np.cumsum(left) - left
+    before -= before[on.indptr[rows]]  # of the labels of the row whose logits are lower
+    missed_first = w[rows] * np.exp(before) * p
+    share = w[rows] * p / np.bincount(rows, p, n)[rows]
+    return np.array([_cuts(z, missed_first, w), _cuts(z, share, w)])
+
+
+def _cuts(z: NDArray[np.float64], loss: NDArray[np.float64], w: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the largest cuts for what may be missed, where all z below a cut are missed, each with its loss."""
+    order = np.argsort(z, kind="stable")
+    z, missed = np.append(z[order], _EVERY), np.cumsum(loss[order])
+    heaviest = float(w.max(initial=0.0))  # the new instance may weigh as much
+    allowed = np.arange(STEPS + 1) / STEPS * (float(w.sum()) + heaviest) - heaviest
+    cuts = z[np.searchsorted(missed, allowed * (1 + 1e-12), side="right")]
+    return np.where(allowed < 0, -_EVERY, cuts)
+
+
 _FEW = 256  # instances up to which sets of labels are learned from logits by
 _PARTS = 8  # calibrations of all parts but one
 _NEVER = 1e-6  # a chance below which an unknown label is taken as off
@@ -415,7 +462,7 @@ class Calibration:
     recorded : ndarray of shape (L,), or None
         c, above 0 and at most 1; None where y records all labels that are on.
     set_cuts : ndarray of shape (2, STEPS + 1), or None
-        Cuts of logits, see `cofactor.labels.conformal`.
+        Cuts of logits, see the module.
 
     Examples
     --------
@@ -473,55 +520,6 @@ class Calibration:
             raise InvalidInputError("cuts of sets must rise with what may be missed")
         if self.recorded is not None and not ((self.recorded > 0) & (self.recorded <= 1)).all():
             raise InvalidInputError("shares of recorded labels must be above 0 and at most 1")
-
-
-@dataclass(frozen=True, eq=False)
-class Calibrated(Decoder):
-    """A decoder of probabilities after their calibration, so that it decides from scores.
-
-    Parameters
-    ----------
-    calibration : Calibration
-    decoder : Decoder
-        It takes probabilities.
-    """
-
-    calibration: Calibration
-    decoder: Decoder
-
-    @property
-    def value(self) -> Any:  # type: ignore[override]
-        """The numbers of the decoder."""
-        return self.decoder.value
-
-    @property
-    def rule(self) -> str:  # type: ignore[override]
-        """The rule of the decoder."""
-        return self.decoder.rule
-
-    def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return where labels are on."""
-        return self.decoder.apply(self.calibration.probabilities(np.asarray(scores)))
-
-
-def learn_calibrated(
-    decide_for: str,
-    scores: NDArray[Any],
-    labels: sparse.csr_array,
-    weights: NDArray[np.float64] | None = None,
-    recorded: NDArray[np.float64] | None = None,
-    *,
-    known: NDArray[np.bool_] | None = None,
-) -> Calibrated:
-    """Learn a calibration and a decision from the same held-out scores; see `learn_with_sets`, `learn_decoder`.
-
-    If only a share of the labels that are on is recorded, decisions rest on probabilities alone, see
-    `expected_decoder`.
-    """
-    calibration, logits = learn_with_sets(scores, labels, weights, recorded, known)
-    if recorded is not None:
-        return Calibrated(calibration, expected_decoder(decide_for, logits, weights))
-    return Calibrated(calibration, learn_decoder(decide_for, logits, labels, weights))
 
 
 def learn_calibration(

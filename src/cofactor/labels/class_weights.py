@@ -13,8 +13,6 @@ from cofactor.labels.features import column_means
 from cofactor.labels.fit_input import FitInput
 from cofactor.text import few
 
-__all__ = ["BALANCED", "ClassWeights", "check_class_weight", "class_weights", "settled_weights"]
-
 BALANCED = "balanced"
 
 

@@ -11,8 +11,6 @@ from scipy import sparse
 from cofactor.kernels.clusters import divide
 from cofactor.labels.features import CheckedFeatures, is_sparse, squared_lengths
 
-__all__ = ["first_centres", "k_means", "squared_distances"]
-
 _POWER_STEPS = 10  #: k-means only starts from the longest axis, so it need not be exact
 _TOLERANCE = 1e-4  #: of the mean variance of the features: scikit-learn's, of the squared shift of all centres
 

@@ -14,8 +14,6 @@ from cofactor.labels.features import CheckedFeatures, is_sparse
 from cofactor.model.convergence import callers_level
 from cofactor.passes import batches, stacked, together
 
-__all__ = ["dealt", "n_distinct", "warn_of_copies"]
-
 _FEWEST = 100  # instances below which copies are not worth a word
 _MANY = 0.1  # share of copies from which they are
 _CELLS = 1 << 20

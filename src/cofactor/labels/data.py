@@ -35,29 +35,6 @@ from cofactor.recipe import Recipe
 from cofactor.text import few
 from cofactor.typing import Labels
 
-__all__ = [
-    "KnownLabels",
-    "LabelForm",
-    "UnpackedData",
-    "as_known_labels",
-    "as_labels",
-    "check_coding",
-    "check_known",
-    "check_missing",
-    "dense",
-    "features_to_score",
-    "in_trained_order",
-    "is_dataset",
-    "known_in_order",
-    "known_shares",
-    "label_tags",
-    "place_of_label",
-    "refused_unknown",
-    "unpack_dataset",
-    "warn_of_one_sided",
-]
-
-
 _CONTAINERS = ("array", "pandas", "polars")
 _FORMATS = ("csr", "csc", "coo", "lil", "dok", "bsr", "dia")
 

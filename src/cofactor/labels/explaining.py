@@ -13,13 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
-from cofactor.labels.decoding import FAR
+from cofactor.labels.calibration import FAR
 from cofactor.labels.features import is_sparse
 from cofactor.metrics.by_label import plain_values
 from cofactor.model.explanations import Explanation
 from cofactor.text import did_you_mean
-
-__all__ = ["NO_PARTS", "Explainer", "LinearPart", "ScorePart", "ScoreParts", "VotePart", "label_positions"]
 
 #: Columns of an explanation, and their types.
 _COLUMNS: dict[str, Any] = {

@@ -21,29 +21,6 @@ from cofactor.passes import InPasses, added, in_parts, together
 from cofactor.text import few
 from cofactor.typing import Features
 
-__all__ = [
-    "LARGEST",
-    "SMALLEST",
-    "CheckedFeatures",
-    "SeenFeatures",
-    "as_dense",
-    "as_features",
-    "canonical",
-    "check_in_passes",
-    "check_n_features",
-    "column_means",
-    "column_squares",
-    "cross_products",
-    "dwarfed",
-    "first_entry",
-    "first_without_number",
-    "is_sparse",
-    "named_column",
-    "refuse_tiny",
-    "scaled_rows",
-    "squared_lengths",
-]
-
 #: Features as models see them: in range, C-contiguous or in canonical CSR form, float32 or float64.
 CheckedFeatures: TypeAlias = NDArray[Any] | sparse.csr_array
 

@@ -24,8 +24,6 @@ from cofactor.labels.regression import FeatureSpace
 from cofactor.passes import batches
 from cofactor.solvers.linear import solve_positive
 
-__all__ = ["fill_labels", "known_penalty", "known_ridge"]
-
 #: Relative residual at which the regression of a label has converged.
 _TOLERANCE = 1e-8
 

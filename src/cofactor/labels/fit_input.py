@@ -35,19 +35,26 @@ from cofactor.passes import CELLS, InPasses, batches, in_parts, rows_of
 from cofactor.text import counted, few
 from cofactor.weights import as_weights
 
-__all__ = [
-    "CheckedFeatures",
-    "ChunkedInput",
-    "FitCache",
-    "FitInput",
-    "are_chunks",
-    "check_lengths",
-    "check_whole",
-    "read_chunks",
-    "refuse_labels_beside",
-    "space_for",
-    "weights_of",
-]
+#: Number of parts of the instances, of which one is held out, or more of them until there are `ENOUGH` instances.
+PARTS = 4
+ENOUGH = 80
+
+#: Most scores, instances times labels, from which calibration and decision are learned: a quarter of a gigabyte.
+BUDGET = 1 << 25
+
+
+def sampled(
+    rows: NDArray[np.int64], n_labels: int, generator: np.random.Generator, budget: int | None = None
+) -> NDArray[np.int64]:
+    """Return rows, or a random part of them whose scores stay within the budget.
+
+    Examples
+    --------
+    >>> sampled(np.arange(10), 4, np.random.default_rng(0), budget=12)
+    array([5, 6, 9])
+    """
+    most = max(1, (BUDGET if budget is None else budget) // max(n_labels, 1))
+    return rows if len(rows) <= most else np.sort(generator.choice(rows, most, replace=False))
 
 
 _FEW = 5000  # instances that come into memory, of those whose features are seen in passes
@@ -240,6 +247,11 @@ class FitInput:
             self.features[rows], self.labels[rows], monitor=self.monitor, known=known,
             numbers=self.called(rows)[0], ids=self.ids, feature_names=self.feature_names,
         )  # fmt: skip
+
+    def without_quarter(self, generator: np.random.Generator) -> tuple[FitInput, NDArray[np.int64]]:
+        """Return the data without a quarter of the instances, and the numbers of these, on which settings are tried."""
+        test = np.sort(np.array_split(generator.permutation(self.n_instances), PARTS)[0])
+        return self.rows(np.setdiff1d(np.arange(self.n_instances), test)), test
 
     def scaled_rows(self, table: Any) -> Any:
         """Return a table with each row times the square root of its weight, so that squared errors are weighted."""

@@ -24,17 +24,6 @@ from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.labels.features import CheckedFeatures, column_means, cross_products, is_sparse, scaled_rows
 from cofactor.passes import Mapped, added, batches, in_parts, rows_of, stacked, together
 
-__all__ = [
-    "GRID",
-    "BestAlpha",
-    "DualRidge",
-    "PrimalRidge",
-    "RidgeAt",
-    "RidgeProblem",
-    "ridge_problem",
-    "sketched",
-]
-
 #: Penalties that are tried, in units of the mean squared length of the centred instances times their weights.
 GRID = 10.0 ** np.linspace(-3, 3, 19)
 

@@ -21,8 +21,6 @@ from cofactor.labels.fit_input import FitInput
 from cofactor.labels.leave_one_out import BestAlpha, RidgeProblem, ridge_problem
 from cofactor.labels.scaling import rows_to_compare
 
-__all__ = ["AUTO", "LARGEST_WEIGHT", "exact_penalty", "penalty", "ridge_penalty"]
-
 AUTO = "auto"
 
 #: Largest weight that models take: with larger ones squares of sums overflow, and the penalty allows nothing anyway.

@@ -42,8 +42,6 @@ from cofactor.solvers.linear import solve_positive
 from cofactor.typing import Features
 from cofactor.weights import as_weights, relative_weights
 
-__all__ = ["LARGEST_IN_PASSES", "FeatureSpace", "linear"]
-
 _LARGEST = 5000  # rows of the largest Gram matrix: 200 MB, and about 20 s to decompose
 #: Columns of features in passes up to which their Gram matrix is formed: 3.2 GB.
 LARGEST_IN_PASSES = 20_000

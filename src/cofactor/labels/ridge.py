@@ -26,28 +26,13 @@ from cofactor.labels.embedding.principal import principal_bytes, principal_direc
 from cofactor.labels.explaining import LinearPart, ScoreParts, VotePart
 from cofactor.labels.features import CheckedFeatures, column_means, is_sparse, scaled_rows
 from cofactor.labels.filling import known_penalty, known_ridge
-from cofactor.labels.held_out import sampled
+from cofactor.labels.fit_input import sampled
 from cofactor.labels.leave_one_out import DualRidge, PrimalRidge, RidgeProblem, ridge_problem
 from cofactor.labels.penalty import exact_penalty, penalty
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.labels.scaling import SPARSE, dense_features, share_filled
 from cofactor.model.estimator import learned, param
 from cofactor.passes import InPasses, batches, in_parts
-
-__all__ = [
-    "EXACT",
-    "TOLERANCE",
-    "KernelFit",
-    "LabelRidge",
-    "chosen_code",
-    "fit_kernel",
-    "fit_large",
-    "kernel",
-    "rows_for_penalty",
-    "shared_out",
-    "too_large",
-]
-
 
 _LARGEST = 6000  # rows of the largest matrix that is inverted: 288 MB
 _CHOOSING_ROWS = 4000  # on which the penalty is chosen
@@ -418,7 +403,7 @@ class LabelRidge(LabelModel):
         What was chosen: penalties, width, and the share of the kernel in the predictions, 0 to 1.
     n_components_ : int
         Number of components of the labels.
-    n_features_in_, label_names_, constant_, scaling_, calibration_, decision_
+    n_features_in_, label_names_, constant_, scaling_, decision_
         See `LabelModel`.
 
     Notes

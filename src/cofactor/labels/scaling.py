@@ -15,31 +15,13 @@ from scipy import sparse
 
 from cofactor.checks import check_choice
 from cofactor.errors import InputWarning, InvalidInputError
-from cofactor.labels.features import LARGEST, CheckedFeatures, SeenFeatures, column_means, is_sparse
+from cofactor.labels.features import CheckedFeatures, SeenFeatures, column_means, is_sparse
 from cofactor.labels.leave_one_out import BestAlpha, ridge_problem
-from cofactor.limits import CELLS
+from cofactor.limits import CELLS, LARGEST
 from cofactor.model.convergence import callers_level
 from cofactor.model.state import check_array
 from cofactor.passes import InPasses, together
 from cofactor.text import counted
-
-__all__ = [
-    "AUTO",
-    "OF_DENSE",
-    "SCALES",
-    "SPARSE",
-    "Scaling",
-    "candidate_scalings",
-    "check_scale",
-    "choose_scaling",
-    "compared_scalings",
-    "dense_features",
-    "is_thin",
-    "learn_scaling",
-    "rows_to_compare",
-    "share_filled",
-    "stream_scaling",
-]
 
 AUTO = "auto"
 

@@ -20,28 +20,19 @@ if TYPE_CHECKING:
         user_popularity_lifts,
     )
     from cofactor.metrics.directions import greater_is_better
-    from cofactor.metrics.label_probabilities import label_calibration_bins, label_calibration_error, label_log_loss
     from cofactor.metrics.labels import (
         LABEL_METRICS,
         LabelMetric,
         accuracy,
-        average_precision,
-        coverage,
         example_f1,
         example_mcc,
         hamming_loss,
         label_accuracy,
-        label_propensities,
         label_report,
         macro_f1,
         macro_mcc,
         micro_f1,
         micro_mcc,
-        ndcg_at_k,
-        one_error,
-        precision_at_k,
-        propensity_scored_precision_at_k,
-        ranking_loss,
         subset_accuracy,
     )
     from cofactor.metrics.probabilities import (
@@ -49,9 +40,22 @@ if TYPE_CHECKING:
         CalibrationBins,
         calibration_bins,
         expected_calibration_error,
+        label_calibration_bins,
+        label_calibration_error,
+        label_log_loss,
         log_loss,
         probability_report,
         ranked_probability_score,
+    )
+    from cofactor.metrics.ranking import (
+        average_precision,
+        coverage,
+        label_propensities,
+        ndcg_at_k,
+        one_error,
+        precision_at_k,
+        propensity_scored_precision_at_k,
+        ranking_loss,
     )
     from cofactor.metrics.ratings import (
         RATING_METRICS,

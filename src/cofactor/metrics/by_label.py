@@ -20,8 +20,6 @@ from cofactor.metrics.ranking import divided
 from cofactor.metrics.tables import as_label_sets, as_scores, check_same_shape, of_known, split_unknown
 from cofactor.text import counted, did_you_mean, few
 
-__all__ = ["LabelTable", "LabelTally", "report_by_label"]
-
 _CELLS = 1 << 22  #: cells of dense blocks: 32 MB in float64
 _LEAST = float(np.finfo(np.float64).eps)  # what a probability of 0 counts as, as in `log_loss` of ratings
 _N_BINS = 15

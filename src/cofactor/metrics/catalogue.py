@@ -18,18 +18,6 @@ from cofactor.metrics.probabilities import CalibrationBins
 from cofactor.metrics.ranking import divided
 from cofactor.metrics.topn import checked_lists
 
-__all__ = [
-    "catalogue_coverage",
-    "distinct_items",
-    "interaction_calibration_bins",
-    "item_popularity",
-    "share_interval",
-    "user_diversities",
-    "user_novelties",
-    "user_popularities",
-    "user_popularity_lifts",
-]
-
 Values = NDArray[np.float64]
 
 _BLOCK = 1 << 22  #: cells of sums of vectors at a time

@@ -9,8 +9,6 @@ from cofactor.metrics.ratings import RATING_METRICS
 from cofactor.metrics.topn import LIST_METRICS
 from cofactor.text import did_you_mean
 
-__all__ = ["greater_is_better"]
-
 _SECONDS = ("seconds", "fit_seconds", "predict_seconds", "fold_in_seconds", "recommend_seconds")
 _GREATER = {
     **dict.fromkeys((*RATING_METRICS, *PROBABILITY_METRICS, *_SECONDS), False),

@@ -28,52 +28,20 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from cofactor.errors import InvalidInputError
-from cofactor.metrics.label_probabilities import label_calibration_error, label_log_loss
+from cofactor.metrics.probabilities import label_calibration_error, label_log_loss
 from cofactor.metrics.ranking import (
     Undefined,
     average_precision,
     coverage,
     divided,
-    label_propensities,
     mean_defined,
     ndcg_at_k,
     one_error,
     precision_at_k,
-    propensity_scored_precision_at_k,
     ranking_loss,
     ranking_report,
 )
 from cofactor.metrics.tables import as_label_sets, as_scores, check_columns, check_same_shape, of_known, split_unknown
-
-__all__ = [
-    "LABEL_METRICS",
-    "LabelCounts",
-    "LabelMetric",
-    "Totals",
-    "accuracy",
-    "average_precision",
-    "coverage",
-    "example_f1",
-    "example_mcc",
-    "hamming_loss",
-    "label_accuracy",
-    "label_calibration_error",
-    "label_counts",
-    "label_log_loss",
-    "label_propensities",
-    "label_report",
-    "macro_f1",
-    "macro_mcc",
-    "matthews",
-    "micro_f1",
-    "micro_mcc",
-    "ndcg_at_k",
-    "one_error",
-    "precision_at_k",
-    "propensity_scored_precision_at_k",
-    "ranking_loss",
-    "subset_accuracy",
-]
 
 
 class Totals(NamedTuple):

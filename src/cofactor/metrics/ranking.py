@@ -28,34 +28,6 @@ from scipy import sparse
 from cofactor.errors import InvalidInputError
 from cofactor.metrics.tables import as_label_sets, as_scores, check_columns, check_same_shape
 
-__all__ = [
-    "Measure",
-    "Ranked",
-    "Undefined",
-    "average_precision",
-    "average_precisions",
-    "check_k",
-    "coverage",
-    "coverages",
-    "divided",
-    "label_propensities",
-    "labels_and_scores",
-    "mean_defined",
-    "mean_over_rows",
-    "ndcg_at_k",
-    "ndcgs_at",
-    "one_error",
-    "one_errors",
-    "precision_at_k",
-    "precisions_at",
-    "propensity_scored_precision_at_k",
-    "ranked_blocks",
-    "ranking_loss",
-    "ranking_losses",
-    "ranking_report",
-]
-
-
 Undefined = Literal[0, 1, "skip"]
 """What a row or label without a value counts as."""
 

@@ -20,19 +20,6 @@ from cofactor.masks import refuse_masked
 from cofactor.metrics.scale import as_scale, nearest_levels, to_levels
 from cofactor.text import counted
 
-__all__ = [
-    "RATING_METRICS",
-    "confusion_matrix",
-    "error_by_level",
-    "frobenius_relative_error",
-    "mean_absolute_error",
-    "normalized_mean_absolute_error",
-    "rating_pair",
-    "rating_report",
-    "root_mean_squared_error",
-    "zero_one_error",
-]
-
 
 def rating_pair(y: ArrayLike, pred: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return true and predicted ratings as checked arrays: every metric begins with this.

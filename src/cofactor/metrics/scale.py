@@ -9,8 +9,6 @@ from cofactor.errors import InvalidInputError
 from cofactor.limits import MAX_LEVELS, blocks
 from cofactor.text import counted, some_of
 
-__all__ = ["as_scale", "nearest_levels", "to_levels"]
-
 #: A rating counts as a level if it is at most this share of the smallest step away from it: the input may be float32.
 _SAME = 1e-4
 

@@ -13,8 +13,6 @@ from cofactor.masks import refuse_masked
 from cofactor.text import counted
 from cofactor.typing import LABEL_DTYPE
 
-__all__ = ["as_label_sets", "as_scores", "check_columns", "check_same_shape", "of_known", "split_unknown"]
-
 
 def as_label_sets(labels: Any, name: str = "Y") -> sparse.csr_array:
     """Return the relevant labels of each row as a sparse matrix of ones.

@@ -29,20 +29,6 @@ from cofactor.checks import check_choice, check_number
 from cofactor.errors import InvalidInputError
 from cofactor.metrics.ranking import divided
 
-__all__ = [
-    "GAINS",
-    "LIST_METRICS",
-    "checked_lists",
-    "relevant_items",
-    "user_aucs",
-    "user_average_precisions",
-    "user_hits",
-    "user_ndcgs",
-    "user_precisions",
-    "user_recalls",
-    "user_reciprocal_ranks",
-]
-
 Values = NDArray[np.float64]
 
 GAINS = ("binary", "exponential", "given")

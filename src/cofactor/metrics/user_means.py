@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 
 from cofactor.errors import InvalidInputError
 
-__all__ = ["UserMean", "user_difference", "user_mean"]
-
 _WIDE = 1.959963984540054  #: standard errors on both sides of the mean, for 95 %
 
 

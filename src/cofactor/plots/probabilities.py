@@ -11,8 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.metrics.catalogue import share_interval
-from cofactor.metrics.label_probabilities import label_calibration_bins
-from cofactor.metrics.probabilities import CalibrationBins, calibration_bins
+from cofactor.metrics.probabilities import CalibrationBins, calibration_bins, label_calibration_bins
 from cofactor.plots.figures import INK, MUTED, OKABE_ITO, legend, new_axes, series_style, tidy
 from cofactor.samplers.diagnostics import split_r_hat
 

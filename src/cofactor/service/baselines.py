@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.errors import InputWarning
 from cofactor.labels import FitInput, LabelModel
+from cofactor.labels.base import Capabilities
 from cofactor.labels.data import check_missing
 from cofactor.model.estimator import Estimator, learned, param
 from cofactor.ratings import as_ratings
@@ -105,7 +105,7 @@ class LabelFrequencies(LabelModel):
 
     Parameters
     ----------
-    threshold : float or str, default=0
+    threshold : float or str, default="auto"
         See `LabelModel`.
     decide_for : str, default="micro"
         See `LabelModel`.
@@ -116,11 +116,10 @@ class LabelFrequencies(LabelModel):
 
     Examples
     --------
-    >>> LabelFrequencies().fit([[0], [1], [2]], [[1, 0], [1, 1], [0, 0]]).predict([[7]])
+    >>> LabelFrequencies(threshold=0).fit([[0], [1], [2]], [[1, 0], [1, 1], [0, 0]]).predict([[7]])
     array([[1, 0]])
     """
 
-    threshold: float | str = param(default=0)
     missing: str = param(check_missing, default="error")
     scale, callback, verbose = "none", None, 0  # of no use here
 
@@ -130,10 +129,8 @@ class LabelFrequencies(LabelModel):
         known = data.n_instances if data.known is None else data.known.sum(axis=0)
         self.frequencies_ = np.bincount(data.labels.indices, minlength=data.labels.shape[1]) / known
 
-    def _decide(self, threshold: str, data: FitInput, recorded: NDArray[np.float64] | None = None) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", InputWarning)  # the rule says the same of all instances by definition
-            super()._decide(threshold, data, recorded)
+    def _capabilities(self) -> Capabilities:
+        return replace(super()._capabilities(), scales=())  # it looks at no features
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         return np.tile(self.frequencies_ - 0.5, (X.shape[0], 1))

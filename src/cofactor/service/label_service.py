@@ -15,11 +15,9 @@ from sklearn.utils import get_tags
 
 from cofactor.errors import Argument, InputWarning, InvalidInputError, Text
 from cofactor.labels import Explanation, LabelModel
-from cofactor.labels.base import Predictions
-from cofactor.labels.conformal import require_set_cuts
+from cofactor.labels.base import Predictions, label_facts
 from cofactor.labels.data import features_to_score
-from cofactor.labels.decoding import AUTO, Cut
-from cofactor.labels.facts import label_facts
+from cofactor.labels.decisions import AUTO, Cut
 from cofactor.labels.features import CheckedFeatures
 from cofactor.limits import LARGEST
 from cofactor.model.explanations import described, group_lines
@@ -84,7 +82,7 @@ class LabelService(ModelService):
                 if options[other]:
                     message = (Argument("coverage"), " writes sets of labels: leave out ", Argument(other))
                     raise InvalidInputError(message)
-            require_set_cuts(model, "coverage")
+            model.check_coverage()
         data = label_files.read_features(file, model, options)
         proba, names = options["proba"], [str(name) for name in model.label_names_]
         blocks = without_names(model).iter_predictions(data.X, probabilities=proba, coverage=options["coverage"])
@@ -196,7 +194,7 @@ class LabelService(ModelService):
         if threshold is not None and coverage is not None:
             raise InvalidInputError("does not go with coverage: give one of them", argument="threshold")
         if coverage is not None:
-            require_set_cuts(self.rows.end, "coverage")
+            self.rows.end.check_coverage()
         given = self.rows.read(rows)
         wanted = self._probable and (top is not None or threshold is not None)
         tagged: list[dict[str, Any]] = []

@@ -17,9 +17,9 @@ from cofactor.datasets.registry import KNOWN
 from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.evaluation.labels import decodings, measure_labels, unknown_labels
 from cofactor.labels import MODELS, LabelClustering, LabelModel
-from cofactor.labels.decoding import AIMS, AUTO, JOINT, check_decision, no_joint
-from cofactor.labels.facts import label_facts
-from cofactor.labels.learners import SAVABLE
+from cofactor.labels.base import label_facts
+from cofactor.labels.decisions import AIMS, AUTO, JOINT, check_decision, no_joint
+from cofactor.labels.learners.fitting import SAVABLE
 from cofactor.metrics import LABEL_METRICS, LabelTally, micro_f1
 from cofactor.model.convergence import NothingPredictedWarning, predicts_none
 from cofactor.model.facts import Facts
@@ -274,8 +274,12 @@ class LabelTask(Task):
     def baselines(self, loaded: Loaded, settings: Settings) -> dict[str, Any]:
         """Return the rule that gives every instance the frequent labels."""
         missing = settings.options.get("missing", "error")
-        decisions = decisions_of(LabelFrequencies(), replace(settings, lenient=True))[0]
-        return {"frequent labels": LabelFrequencies(**decisions, missing=missing, random_state=settings.seed)}
+        decisions = decisions_of(LabelFrequencies(threshold=0), replace(settings, lenient=True))[0]
+        return {
+            "frequent labels": LabelFrequencies(
+                **{"threshold": 0, **decisions}, missing=missing, random_state=settings.seed
+            )
+        }
 
     def prepared(
         self, models: Mapping[str, Any], loaded: Loaded, settings: Settings

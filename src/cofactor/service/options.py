@@ -250,7 +250,7 @@ def parse_threshold(text: str) -> float | str:
     >>> parse_threshold("0"), parse_threshold("per-label"), parse_threshold("joint")
     (0.0, 'per-label', 'joint')
     """
-    from cofactor.labels.decoding import check_threshold  # loads models, which other options need not
+    from cofactor.labels.decisions import check_threshold  # loads models, which other options need not
 
     try:
         threshold: float | str = float(text)

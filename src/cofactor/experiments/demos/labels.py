@@ -24,7 +24,7 @@ from cofactor.evaluation import Search
 from cofactor.experiments.demos import TEXTS, Demo, Extent, Finding, Method, Picture, Reporter, Row, Trial
 from cofactor.labels import MNMTF, MODELS, MLkNN
 from cofactor.labels.data import as_labels
-from cofactor.labels.decoding import micro_f1_curve
+from cofactor.labels.decisions import micro_f1_curve
 from cofactor.pages import (
     Html,
     Section,

@@ -15,11 +15,11 @@ from sklearn.exceptions import ConvergenceWarning
 from cofactor.checks import make_generator, number, resolve_size, size, whole
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.backprop import ranking_epoch
-from cofactor.labels.adaptation.instance_cuts import cut_regression
+from cofactor.labels.adaptation.boosting import cut_regression
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
-from cofactor.labels.held_out import ENOUGH, PARTS
+from cofactor.labels.fit_input import ENOUGH
 from cofactor.labels.scaling import AUTO
-from cofactor.metrics.labels import ranking_loss
+from cofactor.metrics.ranking import ranking_loss
 from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
 
@@ -189,10 +189,8 @@ class BPMLL(LabelModel):
         if n < ENOUGH:
             return _DECAYS[0]
         generator = make_generator(0 if self.random_state is None else self.random_state)
-        test = np.sort(np.array_split(generator.permutation(n), PARTS)[0])
-        train = np.setdiff1d(np.arange(n), test)
-        Y = _at_least_two(data.labels)
-        truth = Y[test].toarray() > 0
+        train, test = data.without_quarter(generator)
+        truth = _at_least_two(data.labels)[test].toarray() > 0
         losses = []
         for decay in _DECAYS:
             inner = data.monitor.inside(f"decay {decay:g}")
@@ -201,7 +199,7 @@ class BPMLL(LabelModel):
                 inner.note("epochs", done, self.max_iter, error)
                 return bool(inner.stopped)
 
-            net, _ = self._trained(data.features[train], Y[train], decay, generator, note)
+            net, _ = self._trained(train.features, _at_least_two(train.labels), decay, generator, note)
             losses.append(float(ranking_loss(truth, net.outputs(data.features[test]))))
         return _DECAYS[int(np.argmin(losses))]
 

@@ -13,23 +13,14 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 
 from cofactor.checks import check_flag, check_jobs, make_generator, number
-from cofactor.labels.adaptation.neighbour_model import NeighbourModel
+from cofactor.labels.adaptation.neighbours import NeighbourModel
 from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.explaining import LinearPart, ScorePart, ScoreParts, VotePart
 from cofactor.labels.features import is_sparse
-from cofactor.labels.learners import (
-    LabelLearners,
-    LinearLabelLearners,
-    check_estimator,
-    check_label_learners,
-    fit_label_learners,
-    suits_logistics,
-    takes_sparse,
-    together_bytes,
-    warn_of_stopped,
-)
-from cofactor.labels.learners.base import give_probabilities
-from cofactor.labels.learners.linear import binarized
+from cofactor.labels.learners.base import Learner, check_label_learners, give_probabilities
+from cofactor.labels.learners.fitting import check_estimator, fit_label_learners, takes_sparse
+from cofactor.labels.learners.linear import LinearLearner, binarized
+from cofactor.labels.learners.machines import suits_logistics, together_bytes
 from cofactor.labels.penalty import ridge_penalty
 from cofactor.model.estimator import learned, param
 
@@ -69,7 +60,7 @@ class IBLR(NeighbourModel):
 
     Attributes
     ----------
-    learners_ : LabelLearners
+    learners_ : Learner
         The learners of the L' labels that vary in training; their columns are the shares of these labels, and with
         `with_features` the features after them.
     cost_ : float or None
@@ -101,7 +92,7 @@ class IBLR(NeighbourModel):
     estimator: BaseEstimator | None = param(check_estimator, default=None)
     n_jobs: int | None = param(check_jobs, default=None)
 
-    learners_: LabelLearners = learned()
+    learners_: Learner = learned()
     cost_: float | None = learned(check=number(low=0, inclusive=False), optional=True)
 
     _paper: ClassVar[Mapping[str, Any]] = {
@@ -111,7 +102,7 @@ class IBLR(NeighbourModel):
 
     def _capabilities(self) -> Capabilities:
         learners = getattr(self, "learners_", None)
-        linear = learners is None or (isinstance(learners, LinearLabelLearners) and learners.binarize is None)
+        linear = learners is None or (isinstance(learners, LinearLearner) and learners.binarize is None)
         fitted = LogisticRegression() if self.estimator is None else self.estimator
         probabilities = give_probabilities(learners, fitted)
         return replace(super()._capabilities(), probabilities=probabilities, explanations=linear)
@@ -131,18 +122,14 @@ class IBLR(NeighbourModel):
             estimator = LogisticRegression(C=self.cost_, max_iter=1000)
         if is_sparse(columns) and not self.with_features and not takes_sparse(estimator):
             columns = columns.toarray()
-        seeds = make_generator(self.random_state).integers(np.iinfo(np.int32).max, size=L)
-        self.learners_, n_stopped = fit_label_learners(
+        self.learners_ = fit_label_learners(
             estimator,
             columns,
             data.labels,
-            seeds=seeds,
+            seeds=make_generator(self.random_state).integers(np.iinfo(np.int32).max, size=L),
             n_jobs=self.n_jobs,
-            on_label=lambda n_done: data.monitor.note("labels", n_done, L, float(L - n_done)),
-            stopped=lambda: data.monitor.stopped,
+            monitor=data.monitor,
         )
-        if not data.monitor.stopped:
-            warn_of_stopped(estimator, n_stopped, L)
 
     def _resolved_params(self) -> dict[str, Any]:
         chosen = {} if self.cost_ is None else {"estimator": LogisticRegression(C=self.cost_, max_iter=1000)}
@@ -169,7 +156,7 @@ class IBLR(NeighbourModel):
 
     def _score_parts(self, X: CheckedFeatures) -> ScoreParts:
         learners = self.learners_
-        assert isinstance(learners, LinearLabelLearners)
+        assert isinstance(learners, LinearLearner)
         neighbours, _ = self._having(X)
         L = learners.n_labels
 

@@ -20,15 +20,9 @@ from cofactor.checks import (
 )
 from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.features import is_sparse
-from cofactor.labels.held_out import PARTS
-from cofactor.labels.learners import (
-    GrownTree,
-    TreeData,
-    TreeLabelLearners,
-    TreeSettings,
-    check_label_learners,
-    grow_tree,
-)
+from cofactor.labels.fit_input import PARTS
+from cofactor.labels.learners.base import check_label_learners
+from cofactor.labels.learners.trees import GrownTree, TreeData, TreeSettings, TreesLearner, grow_tree
 from cofactor.labels.scaling import AUTO
 from cofactor.model.estimator import learned, param
 from cofactor.model.parallel import in_workers, n_side_by_side
@@ -45,7 +39,7 @@ class TreeModel(LabelModel):
 
     Attributes
     ----------
-    learners_ : TreeLabelLearners
+    learners_ : TreesLearner
         The trees, with shares of the labels in their leaves.
     """
 
@@ -53,7 +47,7 @@ class TreeModel(LabelModel):
     max_depth: int | None = param(whole(also=[None]), default=None)
     min_samples_leaf: int | str = param(whole(), default=1, grid=list(_LEAVES))
 
-    learners_: TreeLabelLearners = learned()
+    learners_: TreesLearner = learned()
 
     def _capabilities(self) -> Capabilities:
         return replace(super()._capabilities(), scales=("none",))  # splits move with the scale of a feature
@@ -147,10 +141,10 @@ class MLDecisionTree(TreeModel):
 
     _paper: ClassVar[Mapping[str, Any]] = {"min_samples_leaf": 1}
 
-    def _tree(self, data: FitInput, smallest: int, seed: int) -> TreeLabelLearners:
+    def _tree(self, data: FitInput, smallest: int, seed: int) -> TreesLearner:
         D = data.features.shape[1]
         settings = TreeSettings(self.criterion, D, self.max_depth, smallest, self.ccp_alpha)
-        return TreeLabelLearners.of_trees([grow_tree(TreeData.of(data.features, data.labels), settings, seed)], D)
+        return TreesLearner.of_grown([grow_tree(TreeData.of(data.features, data.labels), settings, seed)], D)
 
     def _fit(self, data: FitInput) -> None:
         seed = self._seed()
@@ -163,8 +157,7 @@ class MLDecisionTree(TreeModel):
         n = data.n_instances
         if n < PARTS:
             return 1
-        test = np.sort(np.array_split(np.random.default_rng(seed).permutation(n), PARTS)[0])
-        train = data.rows(np.setdiff1d(np.arange(n), test))
+        train, test = data.without_quarter(np.random.default_rng(seed))
         truth, asked = data.labels[test].toarray(), data.features[test]
         errors = [
             np.square(self._tree(train, smallest, seed).probabilities(asked) - truth).sum() for smallest in _LEAVES
@@ -263,7 +256,7 @@ class MLForest(TreeModel):
             data.monitor.note("trees", len(grown), T, float(T - len(grown)))
             if data.monitor.stopped:
                 break
-        self.learners_ = TreeLabelLearners.of_trees(grown, D)
+        self.learners_ = TreesLearner.of_grown(grown, D)
 
     def _n_looked_at(self, n_features: int) -> int:
         """Return the number of features that a node looks at."""

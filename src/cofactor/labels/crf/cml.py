@@ -15,7 +15,7 @@ from cofactor.labels.crf.base import CRF
 from cofactor.labels.crf.fields import Field, SetField
 from cofactor.labels.crf.gibbs import BATCH, NONE, PERCEPTRON, STOPPINGS, UPDATES, GibbsField
 from cofactor.labels.features import is_sparse
-from cofactor.labels.transformation.label_powerset import check_label_sets, distinct_sets
+from cofactor.labels.transformation.powersets import check_label_sets, distinct_sets
 from cofactor.model.estimator import learned, param
 from cofactor.problems.random_fields import FORMS, FOUR_STATES, PairForm
 

@@ -15,8 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cofactor.labels.crf.fields import SetField, Weights
 from cofactor.labels.features import CheckedFeatures, column_means, squared_lengths
-from cofactor.labels.fit_input import FitInput
-from cofactor.labels.held_out import PARTS
+from cofactor.labels.fit_input import PARTS, FitInput
 from cofactor.metrics.labels import micro_f1
 from cofactor.model.convergence import callers_level
 from cofactor.passes import batches

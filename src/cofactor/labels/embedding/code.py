@@ -26,7 +26,7 @@ from cofactor.labels.data import check_missing
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.features import scaled_rows
 from cofactor.labels.filling import fill_labels
-from cofactor.labels.held_out import sampled
+from cofactor.labels.fit_input import sampled
 from cofactor.labels.penalty import AUTO, exact_penalty, penalty, ridge_penalty
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.model.estimator import learned, param

@@ -25,9 +25,6 @@ from cofactor.model.estimator import learned, param
 from cofactor.passes import batches
 from cofactor.solvers.linear import nonnegative_least_squares
 
-__all__ = ["DECODERS", "CompressedSensing", "cosamp", "lasso", "matching_pursuit"]
-
-
 _BLOCK = 1 << 22  # numbers of the largest array of a block of rows
 _RIDGE = 1e-10  # share of the diagonal: columns that depend on others get coefficients of least norm
 _PURSUITS = 10  # rounds of CoSaMP

@@ -18,8 +18,7 @@ from cofactor.labels.calibration import usable_scores
 from cofactor.labels.embedding.leml import LEML, unit_of
 from cofactor.labels.features import is_sparse
 from cofactor.labels.scaling import AUTO
-from cofactor.labels.transformation.label_powerset import check_label_sets, distinct_sets
-from cofactor.labels.transformation.votes import set_margins
+from cofactor.labels.transformation.powersets import check_label_sets, distinct_sets, set_margins
 from cofactor.metrics.labels import accuracy
 from cofactor.model.estimator import learned, param
 from cofactor.penalties import L2

@@ -18,11 +18,11 @@ from cofactor.checks import check_flag, check_number, make_generator, number, on
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
-from cofactor.labels.decoding import check_decision
+from cofactor.labels.decisions import Decision, check_decision
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.features import column_means, is_sparse
-from cofactor.labels.held_out import ENOUGH, learn_decision
+from cofactor.labels.fit_input import ENOUGH
 from cofactor.labels.leave_one_out import DualRidge, ridge_problem
 from cofactor.labels.penalty import penalty
 from cofactor.model.commit import committed, learned_names
@@ -303,10 +303,8 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         the few instances of a first chunk say little, and scores grow while a model learns.
         """
         n = len(self.recent_scores_) if hasattr(self, "recent_scores_") else 0
-        if n >= 2 and (self.calibration_ is None or n >= min(ENOUGH, self.n_rows_seen_ / 2)):
-            self.calibration_, self.decision_ = learn_decision(
-                threshold, self.decide_for, self.recent_scores_, self.recent_labels_
-            )
+        if n >= 2 and (self.decision_.calibration is None or n >= min(ENOUGH, self.n_rows_seen_ / 2)):
+            self.decision_ = Decision.learn(threshold, self.decide_for, self.recent_scores_, self.recent_labels_)
 
     @property
     def _n_features_out(self) -> int:

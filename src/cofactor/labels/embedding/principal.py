@@ -12,8 +12,6 @@ from scipy import sparse
 from cofactor.labels.embedding.code import label_means, scatter, top_eigenvectors
 from cofactor.passes import batches
 
-__all__ = ["LARGEST", "principal_bytes", "principal_directions", "right_singular_vectors"]
-
 LARGEST = 3000  #: rows of the largest matrix of which all eigenvectors are computed: some 10 s
 _STEPS = 4  #: of subspace iteration
 _MORE = 20  #: directions beyond d, which make those up to d more exact

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.labels.learners.base import Arrays, CheckedFeatures, Learner, StateReader, wrong_state
+from cofactor.checks import one_of
+from cofactor.labels.features import CheckedFeatures
+from cofactor.labels.learners.base import Learner, check_binary, wrong_state
 from cofactor.labels.learners.linear import LINKS, LinearLearner, linked
-from cofactor.labels.learners.per_label import learners_of_state, state_of_learners
-
-__all__ = ["ChainLearners", "LinearChain", "SeparateChain", "chain_of", "uncertain", "with_labels"]
-
+from cofactor.model.estimator import learned
 
 _LABELS_AHEAD = 32  # labels for which the sums over the labels before them are one product
 
@@ -55,22 +54,11 @@ def drawn_label(p: NDArray[np.float64], uniforms: NDArray[np.float64], logs: NDA
     return on
 
 
-class ChainLearners(ABC):
-    """Fitted learners of T labels in a chain: the t-th has seen D features and the t labels before it.
+class Chain(Learner):
+    """A learner of T labels in a chain: for the t-th it has seen D features and the t labels before it.
 
-    Attributes
-    ----------
-    n_labels, n_features : int
-        T and D.
+    Its scores are those of `decide`.
     """
-
-    n_labels: int
-    n_features: int
-
-    @property
-    @abstractmethod
-    def has_probabilities(self) -> bool:
-        """Whether `probabilities` works."""
 
     @abstractmethod
     def seen(self, X: CheckedFeatures) -> Any:
@@ -88,16 +76,9 @@ class ChainLearners(ABC):
     def repeated(self, seen: Any, rows: NDArray[np.int64]) -> Any:
         """Return what `seen` says of some rows, perhaps several times of one."""
 
-    @abstractmethod
-    def _to_state(self) -> tuple[dict[str, Any], Arrays]:
-        """Return the whole state, as JSON values and arrays."""
-
-    @classmethod
-    @abstractmethod
-    def _from_state(
-        cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], models: Mapping[str, Any] | None = None
-    ) -> Self:
-        """Rebuild learners from what `_to_state` returned, after checking all of it; `models` is not used."""
+    def scores(self, X: CheckedFeatures) -> NDArray[Any]:
+        """Return scores of shape (n, T), with the labels before each as they are decided."""
+        return self.decide(X)[0]
 
     def decide(self, X: CheckedFeatures) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """Return scores and labels, shape (n, T): each label follows from those that were decided before it.
@@ -142,7 +123,7 @@ class ChainLearners(ABC):
         return lambda labels, t: self.link_probabilities(again, labels[:, :t], t).reshape(n, S)
 
 
-class LinearChain(ChainLearners):
+class LinearChain(Chain):
     """Linear learners: one product says what the features say to all of them.
 
     Parameters
@@ -163,6 +144,11 @@ class LinearChain(ChainLearners):
            [-3., -1.]]), array([[ True,  True],
            [False, False]]))
     """
+
+    coef: NDArray[Any] = learned("features labels")
+    label_coef: NDArray[Any] = learned("labels labels")
+    intercept: NDArray[Any] = learned("labels")
+    link: str = learned(check=one_of([link for link in LINKS if link != "softmax"]))
 
     def __init__(
         self, coef: NDArray[Any], label_coef: NDArray[Any], intercept: NDArray[Any], *, link: str = "none"
@@ -204,25 +190,12 @@ class LinearChain(ChainLearners):
 
         return chances
 
-    def _to_state(self) -> tuple[dict[str, Any], Arrays]:
-        header = {"n_features": self.n_features, "n_labels": self.n_labels, "link": self.link}
-        return header, {"coef": self.coef, "label_coef": self.label_coef, "intercept": self.intercept}
-
-    @classmethod
-    def _from_state(
-        cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], models: Mapping[str, Any] | None = None
-    ) -> Self:
-        state = StateReader(header, arrays)
-        D, T = state.whole("n_features", low=1), state.whole("n_labels", low=1)
-        return cls(
-            state.floats("coef", (D, T)),
-            state.floats("label_coef", (T, T)),
-            state.floats("intercept", (T,)),
-            link=state.choice("link", [link for link in LINKS if link != "softmax"]),
-        )
+    def _check(self) -> None:
+        if not self.coef.size:
+            raise wrong_state("expected coefficients of features and labels")
 
 
-class SeparateChain(ChainLearners):
+class SeparateChain(Chain):
     """Learners of any kind.
 
     Parameters
@@ -231,8 +204,10 @@ class SeparateChain(ChainLearners):
         The t-th, counted from 0, has D + t features.
     """
 
+    learners: Sequence[Learner] = learned(kind=Learner, many=True)
+
     def __init__(self, learners: Sequence[Learner]) -> None:
-        self.learners = tuple(learners)
+        self.learners = list(learners)
         self.n_labels, self.n_features = len(self.learners), self.learners[0].n_features
 
     @property
@@ -256,21 +231,11 @@ class SeparateChain(ChainLearners):
         """Return some rows of the features."""
         return seen[rows]
 
-    def _to_state(self) -> tuple[dict[str, Any], Arrays]:
-        return state_of_learners(self.learners)
-
-    @classmethod
-    def _from_state(
-        cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], models: Mapping[str, Any] | None = None
-    ) -> Self:
-        learners = learners_of_state(header, arrays)
-        for t, learner in enumerate(learners):
-            if learner.n_features != learners[0].n_features + t or learner.classes.tolist() != [0, 1]:
-                raise wrong_state(f"the learner at place {t} of a chain has {learner.n_features} features")
-        return cls(learners)
+    def _check(self) -> None:
+        check_binary(self.learners, more=1)
 
 
-def chain_of(learners: Sequence[Learner]) -> ChainLearners:
+def chain_of(learners: Sequence[Learner]) -> Chain:
     """Return learners of the labels of a chain as one, linear ones as one table.
 
     Parameters

@@ -1,42 +1,113 @@
-"""Fitting estimators of scikit-learn as learners; which of them a file can hold."""
+"""Fitting estimators of scikit-learn as learners: to one task, to many, to all labels; which a file can hold."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.labels.features import is_sparse
+from cofactor.labels.class_weights import ClassWeights
+from cofactor.labels.features import CheckedFeatures, SeenFeatures, check_in_passes, is_sparse
 from cofactor.labels.learners import linear
-from cofactor.labels.learners.base import CheckedFeatures, Learner
-from cofactor.labels.learners.gaussian import GaussianLearner
-from cofactor.labels.learners.linear import LinearLearner
+from cofactor.labels.learners.base import Fitted, Learner, SeparateLearners, Task, scores_of
+from cofactor.labels.learners.linear import GaussianLearner, LinearLearner
+from cofactor.labels.learners.machines import (
+    fit_logistics,
+    fit_machines,
+    fitted_by_kernels,
+    is_plain_logistic,
+    is_plain_machine,
+    suits_logistics,
+    suits_machines,
+)
 from cofactor.labels.learners.neighbours import NeighbourIndex, NeighboursLearner, is_plain
-from cofactor.labels.learners.opaque import OpaqueLearner
 from cofactor.labels.learners.trees import FORESTS, TREES, TreesLearner
-from cofactor.model.convergence import with_unfinished
+from cofactor.model.convergence import callers_level, with_unfinished
+from cofactor.model.parallel import in_processes
+from cofactor.model.progress import Monitor
+from cofactor.passes import InPasses
+from cofactor.typing import LABEL_DTYPE
 
-__all__ = [
-    "SAVABLE",
-    "Fitted",
-    "check_estimator",
-    "check_savable",
-    "fit_learner",
-    "is_savable",
-    "learner_from_state",
-    "neighbour_index",
-    "takes_sparse",
-]
+
+class OpaqueLearner(Learner):
+    """A fitted estimator of scikit-learn, held as it is.
+
+    The scores of a classifier are its decision function; without one, its probabilities - 1/2; without these, 1/2 for
+    the predicted class and -1/2 for the others. The scores of a regressor are the predicted codes - 1/2.
+
+    Parameters
+    ----------
+    fitted : sequence of estimators
+        A classifier, or a regressor of 0 and 1; for more than two classes a regressor for each class.
+    classes : ndarray of shape (K,)
+        The classes, increasing.
+    n_features : int
+        Number of features D.
+
+    Examples
+    --------
+    >>> from sklearn.neighbors import NearestCentroid
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> learner = OpaqueLearner([NearestCentroid().fit(X, [0, 0, 1])], np.array([0, 1]), 1)
+    >>> learner.predict(X)
+    array([0, 0, 1])
+    """
+
+    def __init__(self, fitted: Sequence[Any], classes: NDArray[np.int64], n_features: int) -> None:
+        self.fitted = tuple(fitted)
+        self.classes = classes
+        self.n_features = n_features
+
+    @property
+    def name(self) -> str:
+        """Class name of the estimator."""
+        return type(self.fitted[0]).__name__
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether `probabilities` works: whether the estimator has them."""
+        return hasattr(self.fitted[0], "predict_proba")
+
+    def scores(self, X: CheckedFeatures) -> NDArray[Any]:
+        """Return scores of shape (n,) or (n, K)."""
+        first, n_classes = self.fitted[0], len(self.classes)
+        if is_regressor(first):
+            columns = [np.ravel(each.predict(X)) - 0.5 for each in self.fitted]
+            return columns[0] if n_classes == 2 else np.column_stack(columns)
+        if hasattr(first, "decision_function"):
+            scores = np.asarray(first.decision_function(X))
+            expected = (X.shape[0],) if n_classes == 2 else (X.shape[0], n_classes)
+            if scores.shape == expected:
+                return scores
+        if self.has_probabilities:
+            return scores_of(self.probabilities(X))
+        return scores_of((np.asarray(first.predict(X))[:, None] == self.classes).astype(np.float64))
+
+    def probabilities(self, X: CheckedFeatures) -> NDArray[np.float64]:
+        """Return what the estimator gives as probabilities, of shape (n, K)."""
+        if not self.has_probabilities:
+            return super().probabilities(X)
+        return np.asarray(self.fitted[0].predict_proba(X), dtype=np.float64)
+
+    def _to_state(self) -> NoReturn:
+        raise InvalidTypeError(
+            f"a fitted {self.name} cannot be saved safely: to read it would be to run what the file says",
+            advice="take another learner, or keep the model in memory",
+        )
+
 
 #: What makes a learner of a fitted estimator, by its exact class, since a subclass may score in another way.
 _ADAPTERS: dict[type[Any], Callable[[Any, NDArray[np.int64]], Learner]] = {
@@ -49,17 +120,6 @@ _ADAPTERS: dict[type[Any], Callable[[Any, NDArray[np.int64]], Learner]] = {
 
 #: Estimators of scikit-learn that a file can hold, by class name; all others can be fitted, but not saved.
 SAVABLE: dict[str, type[BaseEstimator]] = {kind.__name__: kind for kind in (*_ADAPTERS, KNeighborsClassifier)}
-
-_KINDS: dict[str, type[Learner]] = {
-    kind.kind: kind for kind in (LinearLearner, GaussianLearner, TreesLearner, NeighboursLearner)
-}
-
-
-class Fitted(NamedTuple):
-    """A learner, and whether its solver converged."""
-
-    learner: Learner
-    converged: bool
 
 
 def is_savable(estimator: Any) -> bool:
@@ -192,8 +252,9 @@ def fit_learner(
     if len(classes) < 2:
         raise InvalidInputError(f"a learner needs instances of two classes at least, found {len(classes)}")
     if type(estimator) is KNeighborsClassifier and is_plain(estimator):
-        index = neighbour_index(estimator, X)
-        return Fitted(NeighboursLearner(index, np.searchsorted(classes, y), classes), True)
+        index = _neighbour_index(estimator, X)
+        votes = sparse.csr_array(y[:, None] == classes, dtype=LABEL_DTYPE)
+        return Fitted(NeighboursLearner(index, votes, classes), True)
     known = type(estimator) in _ADAPTERS  # spares the slow `is_regressor`
     if type(estimator) in linear.REGRESSORS or (not known and is_regressor(estimator)):
         targets = (y == classes[1]) if len(classes) == 2 else (y[:, None] == classes)
@@ -205,39 +266,13 @@ def fit_learner(
     return Fitted(_finite(adapter(model, classes), model), converged)
 
 
-def neighbour_index(estimator: KNeighborsClassifier, X: CheckedFeatures) -> NeighbourIndex:
+def _neighbour_index(estimator: KNeighborsClassifier, X: CheckedFeatures) -> NeighbourIndex:
     """Return the index in which a `KNeighborsClassifier` searches; features are copied."""
     rows = X.copy() if not isinstance(X, np.ndarray) else np.array(X, order="C")
     params = estimator.get_params(deep=False)
     params.pop("metric_params")
     with _refused_by(estimator):
         return NeighbourIndex(rows, **params)
-
-
-def learner_from_state(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Learner:
-    """Rebuild a learner from what its `Learner._to_state` returned, after checking all of it.
-
-    Parameters
-    ----------
-    header : mapping of str to JSON values
-    arrays : mapping of str to ndarray
-
-    Raises
-    ------
-    InvalidInputError
-        If a part of the state is missing, out of range or does not fit the other parts.
-
-    Examples
-    --------
-    >>> learner = LinearLearner(np.ones((2, 1)), np.zeros(1), np.array([0, 1]))
-    >>> learner_from_state(*learner._to_state()).scores(np.ones((1, 2)))
-    array([2.])
-    """
-    kind = header.get("kind")
-    if not isinstance(kind, str) or kind not in _KINDS:
-        known = ", ".join(map(repr, _KINDS))
-        raise InvalidInputError(f"the state of a learner: expected one of {known}", argument="kind", found=kind)
-    return _KINDS[kind]._from_state(header, arrays)
 
 
 def _fit_regressor(
@@ -300,3 +335,327 @@ def _finite(learner: Learner, model: Any) -> Learner:
             advice="scale the features, or raise its smoothing or its penalty",
         )
     return learner
+
+
+def fit_tasks(
+    estimator: Any,
+    X: CheckedFeatures,
+    tasks: Sequence[Task],
+    sample_weight: NDArray[Any] | None = None,
+    *,
+    seeds: Sequence[int] | NDArray[Any],
+    n_jobs: int | None = None,
+    monitor: Monitor | None = None,
+    what: str = "labels",
+    done: int = 0,
+    most: int | None = None,
+) -> list[Learner]:
+    """Fit a copy of an estimator to each task.
+
+    Parameters
+    ----------
+    estimator : classifier or regressor of scikit-learn
+    X : ndarray or csr_array of shape (n, D)
+        Checked features, of which each task takes its rows and columns.
+    tasks : sequence of Task
+    sample_weight : ndarray of shape (n,), optional
+        Weights of the rows of X.
+    seeds : sequence of int
+        One for each task, see `fit_learner`.
+    n_jobs : int, optional
+        Number of processes, as in joblib. Tasks of the kernels share its threads, and use no processes.
+    monitor : Monitor, optional
+        Hears of each task. Once it is stopped, the tasks that are still to be fitted get one iteration each.
+    what : str, default="labels"
+        What progress and warnings call the tasks.
+    done, most : int, optional
+        How many tasks are fitted already, and how many there are in the end; by default none, and these.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the solver stopped before it had converged; one warning, with the number of tasks.
+
+    Notes
+    -----
+    ``LinearSVC`` is fitted by kernels of this package where they have its objective, see `fitted_by_kernels`.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> from sklearn.svm import LinearSVC
+    >>> tasks = [Task(np.array([0, 0, 1, 1])), Task(np.array([2, 0, 1]), rows=np.array([0, 1, 3]))]
+    >>> learners = fit_tasks(LinearSVC(C=10), X, tasks, seeds=[0, 0])
+    >>> learners[0].predict(X), learners[1].classes
+    (array([0, 0, 1, 1]), array([0, 1, 2]))
+    """
+    watched = _Watched(monitor or Monitor(None, False), what, len(tasks), done, most)
+    found = fitted_each(estimator, X, tasks, sample_weight, seeds=seeds, n_jobs=n_jobs, stopped=watched.stopped)
+    learners = list(watched.each(found))
+    watched.warn(estimator)
+    return learners
+
+
+class _Watched:
+    """Counts tasks for a monitor, and those whose solver stopped early."""
+
+    def __init__(self, monitor: Monitor, what: str, n_tasks: int, done: int = 0, most: int | None = None) -> None:
+        self.monitor, self.what, self.n_tasks, self.n_stopped = monitor, what, n_tasks, 0
+        self.done, self.most = done, n_tasks if most is None else most
+
+    def stopped(self) -> bool:
+        return self.monitor.stopped
+
+    def note(self, n_done: int) -> None:
+        n_done += self.done
+        self.monitor.note(self.what, n_done, self.most, float(self.most - n_done))
+
+    def each(self, found: Iterable[Fitted]) -> Iterator[Learner]:
+        for k, (learner, converged) in enumerate(found):
+            yield learner
+            self.n_stopped += not converged
+            self.note(k + 1)
+
+    def warn(self, estimator: Any) -> None:
+        if not self.monitor.stopped:
+            warn_of_stopped(estimator, self.n_stopped, self.n_tasks, self.what)
+
+
+def fit_label_learners(
+    estimator: Any,
+    X: SeenFeatures,
+    Y: sparse.csr_array,
+    sample_weight: NDArray[Any] | None = None,
+    *,
+    known: NDArray[np.bool_] | None = None,
+    classes: ClassWeights | None = None,
+    seeds: Sequence[int] | NDArray[Any],
+    n_jobs: int | None = None,
+    monitor: Monitor | None = None,
+    what: str = "labels",
+) -> Learner:
+    """Fit a copy of an estimator to each label; linear ones of many labels are fitted together where that is faster.
+
+    Parameters
+    ----------
+    estimator : classifier or regressor of scikit-learn
+    X : ndarray or csr_array of shape (n, D), or InPasses
+        Checked features; in passes for estimators that `takes_passes` knows.
+    Y : csr_array of shape (n, L)
+        Ones where a label is on; each is on and off somewhere.
+    sample_weight : ndarray of shape (n,), optional
+        Weights of the instances.
+    known : ndarray of shape (n, L), bool, optional
+        Which labels are known: each label is learned from the instances for which it is.
+    classes : ClassWeights, optional
+        Weights of the instances by label, beside `sample_weight`.
+    seeds : sequence of int, of length L
+        See `fit_learner`.
+    n_jobs, monitor, what
+        See `fit_tasks`. Processes that run already when the monitor is stopped end as they began.
+
+    Returns
+    -------
+    Learner
+        Of labels.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the solver stopped before it had converged; one warning, with the number of labels.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> Y = sparse.csr_array([[1, 0], [1, 0], [0, 0], [0, 1]])
+    >>> fit_label_learners(DecisionTreeClassifier(), X, Y, seeds=[0, 1]).probabilities(X)
+    array([[1., 0.],
+           [1., 0.],
+           [0., 0.],
+           [0., 1.]])
+    """
+    n_labels = Y.shape[1]
+    watched = _Watched(monitor or Monitor(None, False), what, n_labels)
+    whole = known is None and classes is None
+    if isinstance(X, InPasses):
+        check_in_passes(X.shape[1])
+        learner = _fitted_together(estimator, X, Y, sample_weight, n_jobs, watched)
+    elif whole and type(estimator) is KNeighborsClassifier and is_plain(estimator):
+        learner = NeighboursLearner(_neighbour_index(estimator, X), Y)
+        watched.note(n_labels)
+    elif whole and (
+        suits_machines(estimator, X, n_labels, sample_weight)
+        or (sample_weight is None and suits_logistics(estimator, X.shape, n_labels))
+    ):
+        learner = _fitted_together(estimator, X, Y, sample_weight, n_jobs, watched)
+    else:
+        tasks = _tasks_of_labels(Y, sample_weight, known, classes)
+        found = fitted_each(
+            estimator,
+            X,
+            tasks,
+            sample_weight,
+            seeds=seeds,
+            n_jobs=n_jobs,
+            stopped=watched.stopped,
+            by_kernels=classes is None,
+        )
+        learner = stacked(watched.each(found), n_labels)
+    watched.warn(estimator)
+    return learner
+
+
+def _fitted_together(
+    estimator: Any,
+    X: SeenFeatures,
+    Y: sparse.csr_array,
+    weights: NDArray[Any] | None,
+    n_jobs: int | None,
+    watched: _Watched,
+) -> Learner:
+    """Return the learner of all labels, which are fitted together: logistic regressions or machines."""
+    told: dict[str, Any] = {"n_jobs": n_jobs, "on_label": watched.note, "stopped": watched.stopped}
+    logistic = is_plain_logistic(estimator)
+    if logistic:
+        found = fit_logistics(X, Y, estimator.C, weights, **told)
+    else:
+        found = fit_machines(estimator, X, Y, weights, **told)
+    watched.n_stopped = found.n_unfinished
+    return LinearLearner(found.coef, found.intercept, link="logistic" if logistic else "none")
+
+
+def _tasks_of_labels(
+    Y: sparse.csr_array,
+    sample_weight: NDArray[Any] | None,
+    known: NDArray[np.bool_] | None,
+    classes: ClassWeights | None,
+) -> Iterator[Task]:
+    """Yield the task of each label, see `fit_label_learners`."""
+    columns = sparse.csc_array(Y)
+    for k in range(Y.shape[1]):
+        target, rows = columns[:, [k]].toarray().ravel(), None if known is None else np.flatnonzero(known[:, k])
+        weights = None
+        if classes is not None:
+            weights = classes.of(target[:, None], [k]).ravel()
+            weights = weights if sample_weight is None else weights * sample_weight
+        if rows is None or len(rows) == len(target):
+            yield Task(target, weights=weights)
+        else:
+            yield Task(target[rows], rows, weights=None if weights is None else weights[rows])
+
+
+def fitted_each(
+    estimator: Any,
+    X: CheckedFeatures,
+    tasks: Iterable[Task],
+    weights: NDArray[Any] | None = None,
+    *,
+    seeds: Sequence[int] | NDArray[Any],
+    n_jobs: int | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+    by_kernels: bool = True,
+) -> Iterable[Fitted]:
+    """Return the learner of each task: by kernels of this package, or a copy of the estimator which scikit-learn fits.
+
+    Parameters
+    ----------
+    estimator, X, tasks, weights, seeds, n_jobs
+        See `fit_tasks`.
+    stopped : callable, optional
+        Says whether the tasks that are still to be fitted shall get one iteration each, where the estimator has a
+        ``max_iter``.
+    by_kernels : bool, default=True
+        Whether kernels may fit; not where tasks have weights of their own.
+    """
+    found = fitted_by_kernels(estimator, X, tasks, weights, stopped) if by_kernels else None
+    if found is not None:
+        return found
+    short = _of_one_step(estimator)
+    parts = (
+        (short if stopped() else estimator, *_part(X, task, weights), int(seed))
+        for task, seed in zip(tasks, seeds, strict=True)
+    )
+    return in_processes(_fit_task, parts, n_jobs)
+
+
+def warn_of_stopped(estimator: Any, n_stopped: int, n_tasks: int, what: str = "labels") -> None:
+    """Warn that the solver stopped early for some tasks, if it did.
+
+    Warns
+    -----
+    ConvergenceWarning
+        One warning, with their number.
+    """
+    if n_stopped:
+        warnings.warn(
+            f"the solver of {type(estimator).__name__} stopped early for {n_stopped} of {n_tasks} {what}: raise its "
+            "max_iter, lower its C, or scale the features",
+            ConvergenceWarning,
+            stacklevel=callers_level(),
+        )
+
+
+def _of_one_step(estimator: Any) -> Any:
+    """Return a copy of an estimator with one iteration, or itself if it has none."""
+    return clone(estimator).set_params(max_iter=1) if "max_iter" in estimator.get_params(deep=False) else estimator
+
+
+def _part(
+    X: CheckedFeatures, task: Task, weights: NDArray[Any] | None
+) -> tuple[CheckedFeatures, NDArray[Any], NDArray[Any] | None]:
+    """Return the features, classes and weights from which a task learns."""
+    part = X if task.n_features in (None, X.shape[1]) else X[:, : task.n_features]
+    part = part if task.rows is None else part[task.rows]
+    if isinstance(part, np.ndarray):
+        part = np.ascontiguousarray(part)
+    if task.weights is not None:
+        return part, task.target, task.weights
+    return part, task.target, weights if weights is None or task.rows is None else weights[task.rows]
+
+
+def _fit_task(
+    estimator: Any, X: CheckedFeatures, target: NDArray[Any], sample_weight: NDArray[Any] | None, seed: int
+) -> Fitted:
+    return fit_learner(estimator, X, target, sample_weight, seed=seed)
+
+
+def takes_passes(estimator: Any) -> bool:
+    """Whether `fit_label_learners` fits an estimator to features that are seen in passes.
+
+    Examples
+    --------
+    >>> from sklearn.svm import SVC, LinearSVC
+    >>> takes_passes(LinearSVC(C=2.0)), takes_passes(SVC())
+    (True, False)
+    """
+    return is_plain_machine(estimator) or is_plain_logistic(estimator)
+
+
+def stacked(learners: Iterable[Learner], n_labels: int) -> Learner:
+    """Return learners of the classes 0 and 1 as one; linear ones of one estimator then score with one product.
+
+    Parameters
+    ----------
+    learners : iterable of Learner
+        Taken one by one, so that linear ones need not all be in memory beside the table of them.
+    n_labels : int
+        How many there are.
+
+    Examples
+    --------
+    >>> two = (LinearLearner(np.array([[w]]), np.zeros(1), np.array([0, 1])) for w in (1.0, -1.0))
+    >>> stacked(two, 2).scores(np.array([[2.0]]))
+    array([[ 2., -2.]])
+    """
+    others: list[Learner] = []
+    table: LinearLearner | None = None
+    for k, learner in enumerate(learners):
+        if isinstance(learner, LinearLearner):
+            if table is None:
+                room = np.empty((learner.n_features, n_labels)), np.empty(n_labels)
+                table = LinearLearner(*room, link=learner.link, binarize=learner.binarize)
+            table.coef[:, k], table.intercept[k] = learner.coef[:, 0], learner.intercept[0]
+        else:
+            others.append(learner)
+    return SeparateLearners(others) if table is None else table

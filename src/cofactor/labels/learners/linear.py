@@ -1,8 +1,8 @@
-"""Learners with scores that are linear in the features: linear models; naive Bayes with counts or binary features."""
+"""Linear models, and naive Bayes, whose scores are linear in counts and binary features, but not in normal ones."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,22 +10,11 @@ from scipy import sparse
 from scipy.special import expit, softmax
 from sklearn import linear_model, naive_bayes, svm
 
+from cofactor.checks import number, one_of
 from cofactor.errors import InvalidTypeError
-from cofactor.labels.learners.base import Arrays, CheckedFeatures, Learner, StateReader
-
-__all__ = [
-    "CLASSIFIERS",
-    "LINKS",
-    "NAIVE_BAYES",
-    "REGRESSORS",
-    "LinearLearner",
-    "binarized",
-    "from_classifier",
-    "from_naive_bayes",
-    "from_regressor",
-    "linear_scores",
-    "linked",
-]
+from cofactor.labels.features import CheckedFeatures
+from cofactor.labels.learners.base import Learner, wrong_state
+from cofactor.model.estimator import learned
 
 #: How probabilities follow from scores; with "none" there are no probabilities. With "logistic" and more than two
 #: classes they are divided by their sum.
@@ -56,12 +45,12 @@ class LinearLearner(Learner):
 
     Parameters
     ----------
-    coef : ndarray of shape (D, 1) or (D, K)
-        One column for two classes; for more classes a column for each.
-    intercept : ndarray of shape (1,) or (K,)
+    coef : ndarray of shape (D, 1), (D, K) or (D, L)
+        One column for two classes; for more classes, or for labels, a column for each.
+    intercept : ndarray of shape (1,), (K,) or (L,)
         Intercept of each column.
-    classes : ndarray of shape (K,)
-        The classes, increasing.
+    classes : ndarray of shape (K,), optional
+        The classes, increasing; by default columns are those of labels.
     link : {"none", "logistic", "softmax", "modified_huber"}, default="none"
         How probabilities follow from scores.
     binarize : float, optional
@@ -78,25 +67,30 @@ class LinearLearner(Learner):
     >>> learner.probabilities(X).round(2)
     array([[0.27, 0.73],
            [0.5 , 0.5 ]])
+    >>> LinearLearner(np.array([[1.0, -1.0]]), np.array([0.0, 2.0])).scores(np.array([[2.0]]))
+    array([[2., 0.]])
     """
 
-    kind: ClassVar[str] = "linear"
+    coef: NDArray[Any] = learned("features columns")
+    intercept: NDArray[Any] = learned("columns")
+    classes: Any = learned("classes", dtype=np.int64, optional=True)
+    link: str = learned(check=one_of(LINKS))
+    binarize: float | None = learned(check=number(low=-np.inf), optional=True)
 
     def __init__(
         self,
         coef: NDArray[Any],
         intercept: NDArray[Any],
-        classes: NDArray[np.int64],
+        classes: NDArray[np.int64] | None = None,
         *,
         link: str = "none",
         binarize: float | None = None,
     ) -> None:
         self.coef = np.ascontiguousarray(coef)  # products round in another way if the order in memory differs
-        self.intercept = intercept
-        self.classes = classes
+        self.intercept, self.classes = intercept, classes
         self.n_features = len(coef)
-        self.link = link
-        self.binarize = binarize
+        self.n_labels = coef.shape[1] if classes is None else 1
+        self.link, self.binarize = link, binarize
 
     @property
     def has_probabilities(self) -> bool:
@@ -105,36 +99,30 @@ class LinearLearner(Learner):
 
     def scores(self, X: CheckedFeatures) -> NDArray[Any]:
         """Return X coef + intercept; these are log-odds if the link is "logistic"."""
-        scores = linear_scores(X, self.coef, self.intercept, self.binarize)
-        return scores[:, 0] if len(self.classes) == 2 else scores
+        return self._of_first(linear_scores(X, self.coef, self.intercept, self.binarize))
 
     def probabilities(self, X: CheckedFeatures) -> NDArray[np.float64]:
-        """Return P(class | features) of shape (n, K)."""
+        """Return P(class | features) of shape (n, K), or P(label is on | features) of shape (n, L)."""
         if self.link == "none":
             return super().probabilities(X)
         scores = self.scores(X)
         if self.link == "softmax":
             return softmax(scores.astype(np.float64, copy=False), axis=1)
         likely = linked(scores, self.link)
+        if self.classes is None:
+            return likely
         if likely.ndim == 1:
             return np.column_stack([1 - likely, likely])
         likely[~likely.any(axis=1)] = 1  # all classes have probability 0: make them equally likely
         return likely / likely.sum(axis=1, keepdims=True)
 
-    def _state(self) -> tuple[dict[str, Any], Arrays]:
-        arrays = {"coef": self.coef, "intercept": self.intercept}
-        return {"link": self.link, "binarize": self.binarize}, arrays
-
-    @classmethod
-    def _rebuilt(cls, state: StateReader, n_features: int, classes: NDArray[np.int64]) -> Self:
-        width = 1 if len(classes) == 2 else len(classes)
-        return cls(
-            state.floats("coef", (n_features, width)),
-            state.floats("intercept", (width,)),
-            classes,
-            link=state.choice("link", LINKS if width > 1 else [link for link in LINKS if link != "softmax"]),
-            binarize=state.optional_number("binarize"),
-        )
+    def _check(self) -> None:
+        super()._check()
+        columns = self.coef.shape[1]
+        width = columns if self.classes is None else (len(self.classes) if len(self.classes) > 2 else 1)
+        several = self.classes is not None and width > 1
+        if not len(self.coef) or columns != width or not width or (self.link == "softmax" and not several):
+            raise wrong_state("coefficients or probabilities do not fit the classes or labels")
 
 
 def linear_scores(
@@ -228,3 +216,69 @@ def _weights(fitted: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     intercept = np.empty(coef.shape[1], dtype=coef.dtype)
     intercept[:] = fitted.intercept_
     return coef, intercept
+
+
+class GaussianLearner(Learner):
+    r"""Scores from the densities of independent, normally distributed features.
+
+    .. math:: \log P(c) - \tfrac12 \sum_f
+        \Bigl(\log 2 \pi \sigma_{cf}^2 + \frac{(x_f - \mu_{cf})^2}{\sigma_{cf}^2}\Bigr)
+
+    is the score of each class c. For two classes the score is the difference of the two, the log-odds.
+
+    Parameters
+    ----------
+    means, variances : ndarray of shape (K, D)
+        μ and σ² of each feature in each class.
+    priors : ndarray of shape (K,)
+        P(c) of each class.
+    classes : ndarray of shape (K,)
+        The classes, increasing.
+
+    Examples
+    --------
+    >>> learner = GaussianLearner(np.array([[0.0], [2.0]]), np.ones((2, 1)), np.array([0.5, 0.5]), np.array([0, 1]))
+    >>> learner.scores(np.array([[0.0], [1.0], [3.0]]))
+    array([-2.,  0.,  4.])
+    """
+
+    means: NDArray[Any] = learned("classes features")
+    variances: NDArray[Any] = learned("classes features")
+    priors: NDArray[Any] = learned("classes")
+    classes: Any = learned("classes", dtype=np.int64)
+
+    def __init__(
+        self, means: NDArray[Any], variances: NDArray[Any], priors: NDArray[Any], classes: NDArray[np.int64]
+    ) -> None:
+        self.means, self.variances = np.ascontiguousarray(means), np.ascontiguousarray(variances)
+        self.priors, self.classes = priors, classes
+        self.n_features = means.shape[1]
+
+    @classmethod
+    def from_estimator(cls, fitted: Any, classes: NDArray[np.int64]) -> Self:
+        """Return the learner of a fitted GaussianNB."""
+        return cls(fitted.theta_, fitted.var_, fitted.class_prior_, classes)
+
+    def _joint(self, X: CheckedFeatures) -> NDArray[np.float64]:
+        """Return log P(class) + log p(features | class) of shape (n, K)."""
+        dense = X if isinstance(X, np.ndarray) else X.toarray()
+        columns = []
+        for mean, variance, prior in zip(self.means, self.variances, self.priors, strict=True):
+            constant = np.log(prior) - 0.5 * np.sum(np.log(2.0 * np.pi * variance))
+            columns.append(constant - 0.5 * np.sum((dense - mean) ** 2 / variance, axis=1))
+        return np.column_stack(columns)
+
+    def scores(self, X: CheckedFeatures) -> NDArray[Any]:
+        """Return log-odds; for more than two classes log P(class) + log p(features | class) of each."""
+        joint = self._joint(X)
+        return joint[:, 1] - joint[:, 0] if len(self.classes) == 2 else joint
+
+    def probabilities(self, X: CheckedFeatures) -> NDArray[np.float64]:
+        """Return P(class | features) of shape (n, K)."""
+        scores = self.scores(X)
+        return softmax(scores, axis=1) if scores.ndim == 2 else np.column_stack([expit(-scores), expit(scores)])
+
+    def _check(self) -> None:
+        super()._check()
+        if not self.means.size or not (self.variances > 0).all() or not (self.priors > 0).all():
+            raise wrong_state("variances and priors must be above 0")

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 
+from cofactor.checks import number, one_of, whole
 from cofactor.errors import InvalidInputError
-from cofactor.labels.features import is_sparse
-from cofactor.labels.learners.base import (
-    Arrays,
-    CheckedFeatures,
-    Learner,
-    StateReader,
-    put_rows,
-    scores_of,
-    wrong_state,
-)
-
-__all__ = ["METRICS", "NeighbourIndex", "NeighboursLearner", "is_plain"]
+from cofactor.labels.features import CheckedFeatures, is_sparse
+from cofactor.labels.learners.base import Learner, Stored, scores_of, wrong_state
+from cofactor.model.estimator import learned
 
 #: Distances that are known by their name; "minkowski" also has the parameter p.
 METRICS = (
@@ -51,7 +44,7 @@ def is_plain(estimator: KNeighborsClassifier) -> bool:
     )
 
 
-class NeighbourIndex:
+class NeighbourIndex(Stored):
     """Training instances, and how their nearest neighbours vote.
 
     Parameters
@@ -69,6 +62,14 @@ class NeighbourIndex:
     (array([[2, 1]]), array([[2.  , 0.67]]))
     """
 
+    rows: CheckedFeatures = learned("instances features")
+    n_neighbors: int = learned(check=whole())
+    weights: str = learned(check=one_of(_WEIGHTS))
+    algorithm: str = learned(check=one_of(_ALGORITHMS))
+    leaf_size: int = learned(check=whole(high=1 << 31))
+    p: float = learned(check=number(low=0, inclusive=False))
+    metric: str = learned(check=one_of(METRICS))
+
     def __init__(
         self,
         rows: CheckedFeatures,
@@ -81,7 +82,8 @@ class NeighbourIndex:
         metric: str = "minkowski",
         n_jobs: int | None = None,
     ) -> None:
-        self.rows = rows
+        self.rows, self.n_neighbors, self.algorithm, self.metric = rows, n_neighbors, algorithm, metric
+        self.leaf_size, self.p = leaf_size, p
         self.weights = "uniform" if weights is None else weights
         if self.weights not in _WEIGHTS:
             raise InvalidInputError(
@@ -125,83 +127,70 @@ class NeighbourIndex:
         weights[some] = same[some]
         return places, weights
 
-    def put(self, arrays: Arrays) -> dict[str, Any]:
-        """Add the rows to the arrays of a state; return its JSON values."""
-        put_rows("rows", self.rows, arrays)
-        names = ("n_neighbors", "algorithm", "leaf_size", "p", "metric")
-        found = {name: getattr(self._search, name) for name in names} | {"weights": self.weights}
-        return {name: value.item() if isinstance(value, np.generic) else value for name, value in found.items()}
-
-    @classmethod
-    def rebuilt(cls, state: StateReader, n_features: int) -> Self:
-        """Return the index that `put` described, or refuse the state."""
-        rows = state.rows("rows", n_features)
-        return cls(
-            rows,
-            n_neighbors=state.whole("n_neighbors", low=1, high=rows.shape[0]),
-            weights=state.choice("weights", _WEIGHTS),
-            algorithm=state.choice("algorithm", _ALGORITHMS),
-            leaf_size=state.whole("leaf_size", low=1, high=1 << 31),
-            p=state.number("p", above=0),
-            metric=state.choice("metric", METRICS),
-        )
+    def _check(self) -> None:
+        n, n_features = self.rows.shape
+        if not n or not n_features or self.n_neighbors > n:
+            raise wrong_state(f"expected features of {self.n_neighbors} or more instances")
 
 
 class NeighboursLearner(Learner):
-    """Vote of the nearest training instances; the probability of a class is its share of the votes.
+    """Vote of the nearest training instances; labels share these, and one search.
+
+    The probability of a class is its share in the total weight of the neighbours; that of a label the share of the
+    neighbours which have it. Scores are probabilities - 1/2; of two classes only that of the second one.
 
     Parameters
     ----------
     index : NeighbourIndex
-        Training instances.
-    codes : ndarray of shape (N,)
-        Position in `classes` of the class of each training instance.
-    classes : ndarray of shape (K,)
-        The classes, increasing.
+        The N training instances.
+    votes : csr_array of shape (N, K) or (N, L)
+        Ones where a training instance is of a class, or has a label.
+    classes : ndarray of shape (K,), optional
+        The classes, increasing; by default votes are for labels.
 
     Examples
     --------
-    >>> index = NeighbourIndex(np.array([[0.0], [1.0], [2.0], [3.0]]), n_neighbors=2)
-    >>> learner = NeighboursLearner(index, np.array([0, 1, 1, 1]), np.array([0, 1]))
-    >>> learner.probabilities(np.array([[0.4], [2.6]]))
-    array([[0.5, 0.5],
-           [0. , 1. ]])
+    >>> index = NeighbourIndex(np.array([[0.0], [1.0], [3.0]]), n_neighbors=2)
+    >>> votes = sparse.csr_array([[1, 0], [1, 0], [0, 1]])
+    >>> NeighboursLearner(index, votes).probabilities(np.array([[0.4], [2.5]]))
+    array([[1. , 0. ],
+           [0.5, 0.5]])
+    >>> NeighboursLearner(index, votes, np.array([0, 1])).scores(np.array([[0.4], [2.5]]))
+    array([-0.5,  0. ])
     """
 
-    kind: ClassVar[str] = "neighbours"
+    index: NeighbourIndex = learned(kind=NeighbourIndex)
+    votes: sparse.csr_array = learned("instances outputs", dtype=None)
+    classes: Any = learned("outputs", dtype=np.int64, optional=True)
 
-    def __init__(self, index: NeighbourIndex, codes: NDArray[Any], classes: NDArray[np.int64]) -> None:
-        self.index = index
-        self.codes = codes.astype(np.int32)
-        self.classes = classes
-        self.n_features = index.rows.shape[1]
-
-    @property
-    def has_probabilities(self) -> bool:
-        """Whether `probabilities` works."""
-        return True
+    def __init__(
+        self, index: NeighbourIndex, votes: sparse.csr_array, classes: NDArray[np.int64] | None = None
+    ) -> None:
+        self.index, self.votes, self.classes = index, votes, classes
+        self.n_labels, self.n_features = votes.shape[1] if classes is None else 1, index.rows.shape[1]
 
     def probabilities(self, X: CheckedFeatures) -> NDArray[np.float64]:
-        """Return the share of each class in the total weight of the neighbours, of shape (n, K)."""
+        """Return the share of each class or label in the total weight of the neighbours."""
         places, weights = self.index.nearest(X)
-        votes = np.zeros((X.shape[0], len(self.classes)))
-        every = np.arange(X.shape[0])
-        for codes, weight in zip(self.codes[places].T, weights.T, strict=True):
-            votes[every, codes] += weight
-        return votes / votes.sum(axis=1, keepdims=True)
+        on = np.zeros((X.shape[0], self.votes.shape[1]))
+        off = np.zeros_like(on)
+        for place, weight in zip(places.T, weights.T[:, :, None], strict=True):
+            has = self.votes[place].toarray() > 0
+            on += weight * has
+            off += weight * ~has
+        return on / (on + off if self.classes is None else on.sum(axis=1, keepdims=True))
 
     def scores(self, X: CheckedFeatures) -> NDArray[Any]:
-        """Return P(class) - 1/2; of two classes only that of the second one."""
-        return scores_of(self.probabilities(X))
+        """Return probabilities - 1/2; of two classes only that of the second one."""
+        found = self.probabilities(X)
+        return found - 0.5 if self.classes is None else scores_of(found)
 
-    def _state(self) -> tuple[dict[str, Any], Arrays]:
-        arrays: Arrays = {"codes": self.codes}
-        return self.index.put(arrays), arrays
-
-    @classmethod
-    def _rebuilt(cls, state: StateReader, n_features: int, classes: NDArray[np.int64]) -> Self:
-        index = NeighbourIndex.rebuilt(state, n_features)
-        codes = state.positions("codes", np.int32, (index.rows.shape[0],), len(classes))
-        if len(np.unique(codes)) < len(classes):
-            raise wrong_state("a class has no instance")
-        return cls(index, codes, classes)
+    def _check(self) -> None:
+        super()._check()
+        votes = self.votes
+        if not sparse.issparse(votes) or votes.shape[0] != self.index.rows.shape[0] or not (votes.data == 1).all():
+            raise wrong_state("votes must be a sparse table of ones")
+        if self.classes is not None and (
+            (np.diff(votes.indptr) != 1).any() or not np.bincount(votes.indices, minlength=len(self.classes)).all()
+        ):
+            raise wrong_state("expected instances of each class, and a class of each instance")

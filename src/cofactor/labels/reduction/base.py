@@ -30,8 +30,6 @@ from cofactor.model.shown import html_of
 from cofactor.model.state import check_course, from_plain, member, packed, plain, unpacked
 from cofactor.typing import Features, Labels
 
-__all__ = ["FeatureReduction", "NonnegativeReduction"]
-
 
 @fill_docs
 class FeatureReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator, ABC):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +18,9 @@ from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
 from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.clusters import k_means, squared_distances
-from cofactor.labels.learners import (
-    Learner,
-    LinearLearner,
-    Task,
-    check_estimator,
-    fit_learner,
-    fit_tasks,
-    warn_of_stopped,
-)
-from cofactor.labels.learners.base import give_probabilities
+from cofactor.labels.learners.base import Learner, Task, give_probabilities
+from cofactor.labels.learners.fitting import check_estimator, fit_learner, fitted_each, warn_of_stopped
+from cofactor.labels.learners.linear import LinearLearner
 from cofactor.model.estimator import learned, param
 from cofactor.model.parallel import in_processes
 
@@ -226,7 +219,8 @@ def _fit_label(
             learner, converged = fit_learner(estimator, seen, y.astype(np.int64), seed=seed)
         else:
             size = math.sqrt(float(np.einsum("ij,ij->", seen, seen)) / len(seen)) or 1.0
-            found = fit_tasks(LinearSVC(C=_COST, dual=False), seen / size, [Task(y.astype(np.int64))], seeds=[seed])
-            scaled, converged = cast(LinearLearner, found.learners[0]), not found.n_stopped
+            machine, task = LinearSVC(C=_COST, dual=False), Task(y.astype(np.int64))
+            scaled, converged = next(iter(fitted_each(machine, seen / size, [task], seeds=[seed])))
+            assert isinstance(scaled, LinearLearner)
             learner = LinearLearner(scaled.coef / size, scaled.intercept, scaled.classes)
     return _FittedLabel(centres, means, learner, converged)

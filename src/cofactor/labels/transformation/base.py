@@ -13,21 +13,11 @@ from sklearn.utils.validation import has_fit_parameter
 
 from cofactor.checks import check_jobs, number
 from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
-from cofactor.labels.learners import (
-    LabelLearners,
-    Learner,
-    LinearLearner,
-    SeparateLabelLearners,
-    Task,
-    check_estimator,
-    fit_tasks,
-    stacked,
-    warn_of_stopped,
-)
+from cofactor.labels.learners.base import Learner, SeparateLearners, Task
+from cofactor.labels.learners.fitting import check_estimator, fit_tasks, stacked
+from cofactor.labels.learners.linear import LinearLearner
 from cofactor.labels.penalty import ridge_penalty
 from cofactor.model.estimator import learned, param
-
-__all__ = ["LearnerModel"]
 
 
 class LearnerModel(LabelModel):
@@ -81,26 +71,13 @@ class LearnerModel(LabelModel):
         tasks: Sequence[Task],
         data: FitInput,
         generator: np.random.Generator,
-        *,
-        what: str = "labels",
-        done: int = 0,
-        most: int | None = None,
+        **told: Any,
     ) -> list[Learner]:
-        """Return the learner of each task, and report them as steps; `done` of `most` came before them."""
-        most = len(tasks) if most is None else most
-        learners, n_stopped = fit_tasks(
-            estimator,
-            X,
-            tasks,
-            data.weights,
-            seeds=generator.integers(np.iinfo(np.int32).max, size=len(tasks)),
-            n_jobs=self.n_jobs,
-            on_task=lambda k: data.monitor.note(what, done + k, most, float(most - done - k)),
-            stopped=lambda: data.monitor.stopped,
+        """Return the learner of each task, see `fit_tasks`, which takes what else is given."""
+        seeds = generator.integers(np.iinfo(np.int32).max, size=len(tasks))
+        return fit_tasks(
+            estimator, X, tasks, data.weights, seeds=seeds, n_jobs=self.n_jobs, monitor=data.monitor, **told
         )
-        if not data.monitor.stopped:
-            warn_of_stopped(estimator, n_stopped, len(tasks), what)
-        return learners
 
     def _fit_binary(
         self,
@@ -111,7 +88,7 @@ class LearnerModel(LabelModel):
         generator: np.random.Generator,
         *,
         what: str,
-    ) -> LabelLearners:
+    ) -> Learner:
         """Return learners of problems of 0 and 1, some of which may have one class only, or no instances.
 
         Those score 1 where all there is is 1, -1 where it is 0, and 0 where there is nothing. One at least varies.
@@ -126,7 +103,7 @@ class LearnerModel(LabelModel):
         varying = iter(found)
         learners = [next(varying) if np.isnan(score) else _constant(score, found[0]) for score in sure.tolist()]
         linear = all(isinstance(one, LinearLearner) for one in learners)
-        return stacked(learners, len(learners)) if linear else SeparateLabelLearners(learners)
+        return stacked(learners, len(learners)) if linear else SeparateLearners(learners)
 
     def _resolved_params(self) -> dict[str, Any]:
         return {} if self.cost_ is None else {"estimator": self._of_cost(self.cost_)}

@@ -16,19 +16,10 @@ from cofactor.labels.class_weights import check_class_weight, class_weights, set
 from cofactor.labels.data import check_missing
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.filling import known_ridge
-from cofactor.labels.learners import (
-    LabelLearners,
-    LinearLabelLearners,
-    check_label_learners,
-    fit_label_learners,
-    machine_bytes,
-    suits_logistics,
-    takes_passes,
-    together_bytes,
-    warn_of_stopped,
-)
-from cofactor.labels.learners.base import give_probabilities
-from cofactor.labels.learners.linear import binarized
+from cofactor.labels.learners.base import Learner, check_label_learners, give_probabilities
+from cofactor.labels.learners.fitting import fit_label_learners, takes_passes
+from cofactor.labels.learners.linear import LinearLearner, binarized
+from cofactor.labels.learners.machines import machine_bytes, suits_logistics, together_bytes
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.model.estimator import learned, param
 
@@ -77,7 +68,7 @@ class BinaryRelevance(LearnerModel):
 
     Attributes
     ----------
-    learners_ : LabelLearners
+    learners_ : Learner
         The learners of the labels that are not constant in training.
     cost_ : float or None
         C of the default estimator; None where the estimator was given.
@@ -130,7 +121,7 @@ class BinaryRelevance(LearnerModel):
     missing: str = param(check_missing, default="error")
     class_weight: Any = param(check_class_weight, default=None)
 
-    learners_: LabelLearners = learned()
+    learners_: Learner = learned()
 
     def _capabilities(self) -> Capabilities:
         """See `LabelModel`.
@@ -144,7 +135,7 @@ class BinaryRelevance(LearnerModel):
             super()._capabilities(),
             chunks=given is None or ridge or takes_passes(given),
             probabilities=give_probabilities(learners, given),
-            explanations=learners is None or isinstance(learners, LinearLabelLearners),
+            explanations=learners is None or isinstance(learners, LinearLearner),
             shared_space=bool(given.fit_intercept) if ridge else None,
         )
 
@@ -166,9 +157,9 @@ class BinaryRelevance(LearnerModel):
         return self._linear.intercept
 
     @property
-    def _linear(self) -> LinearLabelLearners:
+    def _linear(self) -> LinearLearner:
         learners = getattr(self, "learners_", None)
-        if isinstance(learners, LinearLabelLearners):
+        if isinstance(learners, LinearLearner):
             return learners
         raise AttributeError(f"only linear learners have coefficients, and only after fit: {self!r}")
 
@@ -191,24 +182,19 @@ class BinaryRelevance(LearnerModel):
             else:
                 known = np.ones(data.labels.shape, dtype=bool) if data.known is None else data.known
                 coef, intercept = known_ridge(space, data.labels, known, estimator.alpha, classes=classes)
-            self.learners_ = LinearLabelLearners(coef, intercept - 0.5)
+            self.learners_ = LinearLearner(coef, intercept - 0.5)
             return
-        n_labels = data.labels.shape[1]
-        seeds = make_generator(self.random_state).integers(np.iinfo(np.int32).max, size=n_labels)
-        self.learners_, n_stopped = fit_label_learners(
+        self.learners_ = fit_label_learners(
             estimator,
             data.features,
             data.labels,
             data.weights,
             known=data.known,
             classes=classes,
-            seeds=seeds,
+            seeds=make_generator(self.random_state).integers(np.iinfo(np.int32).max, size=data.labels.shape[1]),
             n_jobs=self.n_jobs,
-            on_label=lambda n_done: data.monitor.note("labels", n_done, n_labels, float(n_labels - n_done)),
-            stopped=lambda: data.monitor.stopped,
+            monitor=data.monitor,
         )
-        if not data.monitor.stopped:
-            warn_of_stopped(estimator, n_stopped, n_labels)
 
     def _resolved_params(self) -> dict[str, Any]:
         return super()._resolved_params() | settled_weights(self)
@@ -217,7 +203,7 @@ class BinaryRelevance(LearnerModel):
         return self.learners_.scores(X)
 
     def _score_parts(self, X: CheckedFeatures) -> ScoreParts:
-        assert isinstance(self.learners_, LinearLabelLearners)
+        assert isinstance(self.learners_, LinearLearner)
         seen = binarized(X, self.learners_.binarize)
         return ScoreParts((LinearPart(seen, self.learners_.coef),), self.learners_.intercept)
 

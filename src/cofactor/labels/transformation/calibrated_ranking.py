@@ -13,8 +13,8 @@ from cofactor.errors import InvalidInputError
 from cofactor.kernels.voting import quick_votes
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.features import is_sparse
-from cofactor.labels.learners import LabelLearners, LinearLabelLearners, Task
-from cofactor.labels.learners.linear import binarized
+from cofactor.labels.learners.base import Learner, Task
+from cofactor.labels.learners.linear import LinearLearner, binarized
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.model.estimator import learned
 from cofactor.passes import batches
@@ -53,7 +53,7 @@ class CalibratedLabelRanking(LearnerModel):
 
     Attributes
     ----------
-    pairs_ : LabelLearners
+    pairs_ : Learner
         The learners of the pairs (0, 1), (0, 2), ..., (1, 2), ... of the L' labels that vary in training; above 0 for
         the first label. Then those of each label against the virtual one.
     cost_ : float or None
@@ -92,7 +92,7 @@ class CalibratedLabelRanking(LearnerModel):
            [ True,  True, False]])
     """
 
-    pairs_: LabelLearners = learned()
+    pairs_: Learner = learned()
 
     def _fit_bytes(self, data: FitInput) -> int:
         L = data.labels.shape[1]
@@ -135,7 +135,7 @@ class CalibratedLabelRanking(LearnerModel):
 
     def _label_sets(self, X: CheckedFeatures) -> NDArray[np.bool_]:
         pairs = self.pairs_
-        if not isinstance(pairs, LinearLabelLearners):
+        if not isinstance(pairs, LinearLearner):
             return self._scores(X) > 0
         coef, on = np.ascontiguousarray(pairs.coef.T), np.zeros((X.shape[0], _n_labels(pairs.n_labels)), np.uint8)
         for rows in batches(X.shape[0], max(1, _SCORES // pairs.n_features)):
@@ -148,7 +148,7 @@ class CalibratedLabelRanking(LearnerModel):
         super()._check_learned()
         n_labels = self._n_varying
         pairs, wanted = self.pairs_, (n_labels * (n_labels + 1) // 2, self.n_features_in_)
-        if not isinstance(pairs, LabelLearners) or (pairs.n_labels, pairs.n_features) != wanted:
+        if not isinstance(pairs, Learner) or (pairs.n_labels, pairs.n_features) != wanted:
             raise InvalidInputError(f"expected learners of {wanted[0]} pairs and {wanted[1]} features")
 
 

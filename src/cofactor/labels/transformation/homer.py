@@ -11,7 +11,7 @@ from cofactor.checks import make_generator, one_of, whole
 from cofactor.correlation import co_occurrence
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput
-from cofactor.labels.learners import LabelLearners, Task
+from cofactor.labels.learners.base import Learner, Task
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.model.estimator import learned, param
 
@@ -57,7 +57,7 @@ class HOMER(LearnerModel):
         The parent of each node; -1 for those below the root. Parents come before their children.
     leaves_ : ndarray of shape (L',)
         The node of each of the L' labels that vary in training.
-    learners_ : LabelLearners
+    learners_ : Learner
         The learners of the M nodes.
     cost_ : float or None
         C of the default estimator; None where the estimator was given.
@@ -90,7 +90,7 @@ class HOMER(LearnerModel):
 
     parents_: NDArray[np.int64] = learned("nodes", dtype=int)
     leaves_: NDArray[np.int64] = learned("labels", dtype=int)
-    learners_: LabelLearners = learned()
+    learners_: Learner = learned()
 
     def _fit_bytes(self, data: FitInput) -> int:
         (n, D), L = data.features.shape, data.labels.shape[1]
@@ -151,7 +151,7 @@ class HOMER(LearnerModel):
     def _check_learned(self) -> None:
         super()._check_learned()
         n_nodes, learners = len(self.parents_), self.learners_
-        if not isinstance(learners, LabelLearners) or (learners.n_labels, learners.n_features) != (
+        if not isinstance(learners, Learner) or (learners.n_labels, learners.n_features) != (
             n_nodes,
             self.n_features_in_,
         ):

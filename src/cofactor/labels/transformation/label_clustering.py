@@ -23,11 +23,9 @@ from cofactor.correlation import (
 )
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
-from cofactor.labels.decoding import JOINT
+from cofactor.labels.decisions import JOINT
 from cofactor.labels.features import is_sparse
-from cofactor.labels.transformation.label_powerset import LabelPowerset
-from cofactor.labels.transformation.rakel import set_table
-from cofactor.labels.transformation.votes import VOTING
+from cofactor.labels.transformation.powersets import VOTING, LabelPowerset, set_table
 from cofactor.model.estimator import learned, param
 
 #: How labels are grouped.

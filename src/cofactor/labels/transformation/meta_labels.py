@@ -20,12 +20,11 @@ from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.features import as_dense, is_sparse, scaled_rows
 from cofactor.labels.fit_input import FitCache
-from cofactor.labels.learners import ChainLearners
+from cofactor.labels.learners.chain import Chain
 from cofactor.labels.penalty import penalty
 from cofactor.labels.transformation.base import LearnerModel
-from cofactor.labels.transformation.chains import chain_bytes, fit_chain, refuse_order
-from cofactor.labels.transformation.classifier_chain import check_chain
-from cofactor.labels.transformation.label_powerset import distinct_sets
+from cofactor.labels.transformation.chains import chain_bytes, check_chain, fit_chain, refuse_order
+from cofactor.labels.transformation.powersets import distinct_sets
 from cofactor.model.estimator import learned, param
 
 _SMALLEST = 0.01  # affinities below are none
@@ -78,7 +77,7 @@ class MetaLabels(LearnerModel):
         Ones where a group keeps a feature.
     order_ : ndarray of shape (L',)
         Labels in the order of the chains, group after group.
-    chains_ : list of ChainLearners
+    chains_ : list of Chain
         The chain of each group.
     cost_ : float or None
         C of the default estimator; None where the estimator was given.
@@ -117,7 +116,7 @@ class MetaLabels(LearnerModel):
     groups_: NDArray[np.int64] = learned("labels", dtype=int)
     features_: sparse.csr_array = learned("groups features", dtype=None)
     order_: NDArray[np.int64] = learned("labels", dtype=int)
-    chains_: list[ChainLearners] = learned()
+    chains_: list[Chain] = learned()
 
     def _fit_bytes(self, data: FitInput) -> int:
         D, L = data.features.shape[1], data.labels.shape[1]

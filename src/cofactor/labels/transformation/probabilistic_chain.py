@@ -14,13 +14,13 @@ from sklearn.linear_model import LogisticRegression
 from cofactor.checks import make_generator, one_of, whole
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import CheckedFeatures, FitInput
-from cofactor.labels.decoding import f1_sets_of_draws
+from cofactor.labels.decisions import f1_sets_of_draws
 from cofactor.labels.features import column_means
-from cofactor.labels.learners import ChainLearners, check_estimator, uncertain
+from cofactor.labels.learners.chain import Chain, uncertain
+from cofactor.labels.learners.fitting import check_estimator
 from cofactor.labels.penalty import ridge_penalty
 from cofactor.labels.transformation.base import LearnerModel
-from cofactor.labels.transformation.chains import chain_bytes, check_order, fit_chain, order_of
-from cofactor.labels.transformation.classifier_chain import check_chain
+from cofactor.labels.transformation.chains import chain_bytes, check_chain, check_order, fit_chain, order_of
 from cofactor.model.estimator import learned, param
 from cofactor.passes import batches
 
@@ -67,7 +67,7 @@ class ProbabilisticChain(LearnerModel):
 
     From it follow the probability of each label, and by ``threshold="joint"`` the label set that is best for a measure:
     the likeliest one for subset accuracy, the labels that are more likely than not for Hamming loss, and the set of the
-    largest expected F1 (`cofactor.labels.decoding.f1_sets_of_draws`).
+    largest expected F1 (`cofactor.labels.decisions.f1_sets_of_draws`).
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class ProbabilisticChain(LearnerModel):
     ----------
     order_ : ndarray of shape (L',)
         Order of the L' labels that vary in training: their positions among these.
-    chain_ : ChainLearners
+    chain_ : Chain
         Their learners in this order.
     uniforms_ : ndarray of shape (n_draws, L')
         Random numbers by which label sets are drawn, spread evenly for each label.
@@ -141,7 +141,7 @@ class ProbabilisticChain(LearnerModel):
     best_for: str = param(one_of(MEASURES), default="example")
 
     order_: NDArray[np.int64] = learned("labels", dtype=int)
-    chain_: ChainLearners = learned()
+    chain_: Chain = learned()
     uniforms_: NDArray[np.float64] = learned("draws labels")
 
     _paper: ClassVar[Mapping[str, Any]] = {"best_for": "subset"}

@@ -14,15 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 from cofactor.checks import check_flag, make_generator, number, whole
 from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput
 from cofactor.labels.copies import dealt
-from cofactor.labels.learners import (
-    LabelLearners,
-    check_label_learners,
-    fit_label_learners,
-    machine_bytes,
-    warn_of_stopped,
-    with_labels,
-)
-from cofactor.labels.learners.base import give_probabilities
+from cofactor.labels.learners.base import Learner, check_label_learners, give_probabilities
+from cofactor.labels.learners.chain import with_labels
+from cofactor.labels.learners.fitting import fit_label_learners
+from cofactor.labels.learners.machines import machine_bytes
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.model.estimator import learned, param
 
@@ -59,9 +54,9 @@ class Stacked2BR(LearnerModel):
 
     Attributes
     ----------
-    first_learners_ : LabelLearners
+    first_learners_ : Learner
         The first layer, of the L' labels that vary in training.
-    learners_ : LabelLearners
+    learners_ : Learner
         The second layer: its columns are the features, if it sees them, and then the scores of these labels.
     cost_, second_cost_ : float or None
         C of the default estimator of the first and of the second layer; None where the estimator was given.
@@ -97,8 +92,8 @@ class Stacked2BR(LearnerModel):
     with_features: bool = param(check_flag, default=False)
     n_folds: int = param(whole(2), default=5)
 
-    first_learners_: LabelLearners = learned()
-    learners_: LabelLearners = learned()
+    first_learners_: Learner = learned()
+    learners_: Learner = learned()
     second_cost_: float | None = learned(check=number(low=0, inclusive=False), optional=True)
 
     def _capabilities(self) -> Capabilities:
@@ -145,24 +140,18 @@ class Stacked2BR(LearnerModel):
                 learners = self._layer(estimator, train.of_labels(vary), generator, what)
             scores[np.ix_(test, vary)] = learners.scores(data.features[test])
 
-    def _layer(
-        self, estimator: BaseEstimator, data: FitInput, generator: np.random.Generator, what: str
-    ) -> LabelLearners:
+    def _layer(self, estimator: BaseEstimator, data: FitInput, generator: np.random.Generator, what: str) -> Learner:
         """Return a learner for each label of the data."""
-        L = data.labels.shape[1]
-        learners, n_stopped = fit_label_learners(
+        return fit_label_learners(
             estimator,
             data.features,
             data.labels,
             data.weights,
-            seeds=generator.integers(np.iinfo(np.int32).max, size=L),
+            seeds=generator.integers(np.iinfo(np.int32).max, size=data.labels.shape[1]),
             n_jobs=self.n_jobs,
-            on_label=lambda n_done: data.monitor.note(what, n_done, L, float(L - n_done)),
-            stopped=lambda: data.monitor.stopped,
+            monitor=data.monitor,
+            what=what,
         )
-        if not data.monitor.stopped:
-            warn_of_stopped(estimator, n_stopped, L, what)
-        return learners
 
     def _columns(self, X: CheckedFeatures, scores: NDArray[Any]) -> CheckedFeatures:
         """Return what the second layer sees."""

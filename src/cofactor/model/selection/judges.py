@@ -31,7 +31,7 @@ class Cut(Protocol):
     def value(self) -> Any:
         """The cut: a number, one for each label, or the number of labels."""
 
-    def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
+    def predict(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
         """Return where labels are on."""
 
 
@@ -60,7 +60,7 @@ class PlainCut:
 
     value: float = 0.0
 
-    def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
+    def predict(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
         """Return where labels are on."""
         return scores > 0
 
@@ -244,7 +244,7 @@ class CutJudge(LabelJudge):
                 scores = np.where(self.known, scores, _UNKNOWN)
             for rule in self.rules:
                 cut = self.cut(rule, scores)
-                value = self.metric(self.truth, scores if self.metric.takes == "scores" else cut.apply(scores))
+                value = self.metric(self.truth, scores if self.metric.takes == "scores" else cut.predict(scores))
                 choices.append(Choice({**cell, **setting}, rule, cut, value, seconds))
         return choices
 

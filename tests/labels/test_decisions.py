@@ -8,18 +8,18 @@ from sklearn.metrics import f1_score
 from tests.together import together
 
 from cofactor.errors import InvalidInputError
-from cofactor.labels.decoding import (
-    FAR,
+from cofactor.labels.calibration import FAR
+from cofactor.labels.decisions import (
     RULES,
     Cut,
-    Joint,
+    Decision,
     TopK,
     _lowest_worth,
     best_cut,
     check_threshold,
-    decoder_of,
     learn_threshold,
     micro_f1_curve,
+    rule_of,
 )
 
 
@@ -70,7 +70,7 @@ def test_cut_of_each_label_is_the_best(seed, ties, monkeypatch):
     for k in range(Y.shape[1]):
         best = max(f1(scores[:, k] > c, Y[:, k]) for c in [*np.unique(scores[:, k])[:-1], -np.inf])
         assert f1_score(Y[:, k], on[:, k]) == pytest.approx(best)
-    monkeypatch.setattr("cofactor.labels.decoding._SCORES_PER_BLOCK", 2 * len(Y))
+    monkeypatch.setattr("cofactor.labels.decisions._SCORES_PER_BLOCK", 2 * len(Y))
     assert np.array_equal(learn_threshold("per-label", scores, sparse.csr_array(Y)).value, cuts.value)
 
 
@@ -82,7 +82,7 @@ def test_number_of_labels_is_the_best(seed, monkeypatch):
     by_k = [micro_f1(ranks < k, Y) for k in range(1, Y.shape[1] + 1)]
     assert cut.value == 1 + int(np.argmax(by_k))
     assert np.array_equal(cut.apply(scores), ranks < cut.value)
-    monkeypatch.setattr("cofactor.labels.decoding._SCORES_PER_BLOCK", 2 * Y.shape[1])
+    monkeypatch.setattr("cofactor.labels.decisions._SCORES_PER_BLOCK", 2 * Y.shape[1])
     assert learn_threshold("top-k", scores, sparse.csr_array(Y)).value == cut.value
 
 
@@ -161,17 +161,19 @@ def test_a_score_on_the_cut_is_off():
     ("rule", "value"),
     [
         ("magic", 0.0), ("fixed", np.zeros(3)), ("per-label", 0.0), ("global", np.nan), ("top-k", 1.5),
-        ("top-k", np.zeros(2)), ("joint", 0.0), ("fixed", None), ("fixed", "0"), ("fixed", True),
+        ("top-k", np.zeros(2)), ("fixed", None), ("fixed", "0"), ("fixed", True),
         ("top-k", -1),
     ],
 )  # fmt: skip
-def test_decoders_that_make_no_sense(rule, value):
+def test_rules_that_make_no_sense(rule, value):
     with pytest.raises(ValueError, match="rule"):
-        decoder_of(rule, value)
+        rule_of(rule, value)
 
 
 def test_only_a_model_decodes_jointly():
-    assert isinstance(decoder_of("joint", None), Joint)
+    assert Decision.of_plain("joint", None, None, 2).rule is None
+    with pytest.raises(InvalidInputError, match="cannot have the value"):
+        Decision.of_plain("joint", 0.0, None, 2)
     check_threshold("joint", joint=True)
     with pytest.raises(ValueError, match="expected a finite number, or one of 'auto', 'global'"):
         check_threshold("joint")
@@ -183,7 +185,7 @@ def test_only_a_model_decodes_jointly():
     with pytest.raises(InvalidInputError, match="; decide_for='macro' decides so, with threshold='auto'"):
         check_threshold("macro")
     with pytest.raises(ValueError, match="call predict"):
-        Joint().apply(np.zeros((2, 2)))
+        Decision(None).predict(np.zeros((2, 2)))
 
 
 @together("ties", [False, True])

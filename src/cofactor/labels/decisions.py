@@ -1,9 +1,8 @@
-r"""From scores to label sets: by a cut, by probabilities, by the number of labels, or by the model itself.
+r"""From scores to probabilities and label sets: a model's `Decision`, and the rules by which labels are on.
 
-A model holds its decoder as `decision_`. `Cut` and `TopK` use scores alone; `ProbabilityCut`, `BestSets` and
-`LikelySets` use calibrated probabilities (`cofactor.labels.calibration`). Their numbers are given, or learned from
-scores of instances that the model did not learn from (`learn_threshold`, `learn_decoder`). `Joint` leaves the decoding
-to the model, which then predicts label sets as a whole.
+`Cut` and `TopK` use scores alone; `ProbabilityCut`, `BestSets` and `LikelySets` use calibrated probabilities
+(`cofactor.labels.calibration`). Their numbers are given, or learned from scores of instances that the model did not
+learn from (`learn_threshold`, `learn_rule`).
 
 The expected F1 of a set h of k labels is a sum over its labels,
 
@@ -16,11 +15,12 @@ F1 = 1 where no label is on, and 0 elsewhere.
 from __future__ import annotations
 
 import math
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,40 +28,18 @@ from scipy import sparse
 from scipy.special import expit, logit
 
 from cofactor.checks import one_of
-from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
+from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.kernels.calibration import logit_histogram
+from cofactor.labels.calibration import FAR, Calibration, learn_with_sets, usable_scores
+from cofactor.labels.data import known_shares
+from cofactor.labels.features import column_means
+from cofactor.labels.fit_input import FitInput
 from cofactor.metrics.tables import as_label_sets, as_scores, check_same_shape
+from cofactor.model.convergence import callers_level
 from cofactor.passes import batches
+from cofactor.text import counted
 from cofactor.typing import Labels
-from cofactor.weights import as_weights
-
-__all__ = [
-    "AIMS",
-    "AUTO",
-    "FAR",
-    "JOINT",
-    "RULES",
-    "BestSets",
-    "Cut",
-    "Decoder",
-    "Joint",
-    "LikelySets",
-    "ProbabilityCut",
-    "TopK",
-    "check_aim",
-    "check_decision",
-    "check_threshold",
-    "decoder_of",
-    "expected_decoder",
-    "f1_sets",
-    "f1_sets_of_draws",
-    "first_decoder",
-    "learn_decoder",
-    "learn_threshold",
-    "micro_f1_curve",
-    "no_joint",
-]
-
+from cofactor.weights import as_weights, relative_weights
 
 _PER_BLOCK = 1 << 22
 
@@ -193,45 +171,53 @@ def _without_each(p: NDArray[np.float64], number: NDArray[np.float64]) -> NDArra
 #: The parameter `threshold` of a model which decides by calibrated probabilities, as `decide_for` says.
 AUTO = "auto"
 
-#: What decisions may be best at: the parameter `decide_for`, and the rule of the decoder.
+#: What decisions may be best at: the parameter `decide_for`, and the name of the rule.
 AIMS = ("micro", "macro", "example", "hamming", "subset")
 
 #: Rules whose cut of the scores is learned.
 RULES = ("global", "per-label", "top-k", "cardinality")
 
-#: The parameter `threshold` of a model which decodes label sets by itself, and the rule of its decoder.
+#: The parameter `threshold` of a model which decodes label sets by itself, and the name of its rule in a file.
 JOINT = "joint"
-
-#: Score of a label that was constant in training, with its sign. It is beyond every cut and all other scores, but
-#: finite, since some metrics refuse infinity.
-FAR = 1e9
 
 _SCORES_PER_BLOCK = 1 << 22
 
 
-class Decoder(ABC):
-    """Decides from scores which labels are on.
+class Rule(ABC):
+    """Decides from scores, or probabilities, which labels are on.
 
     Attributes
     ----------
-    rule : str
-        How its value was chosen: "fixed", one of `RULES` or `AIMS`, or "joint".
-    value : float, ndarray of shape (L,) or None
+    name : str
+        How its value was chosen: "fixed", or one of `RULES` or `AIMS`.
+    value : float or ndarray of shape (L,)
         The number or numbers that it uses.
     takes : {"scores", "probabilities"}
         What `apply` decides from.
 
     Examples
     --------
-    >>> from cofactor.labels import Cut, Decoder
+    >>> from cofactor.labels import Cut, Rule
     >>> cut = Cut(0.5)
-    >>> isinstance(cut, Decoder), cut.apply(np.array([[0.2, 0.7]])).tolist()
+    >>> isinstance(cut, Rule), cut.apply(np.array([[0.2, 0.7]])).tolist()
     (True, [[False, True]])
     """
 
+    #: Its possible names.
+    names: ClassVar[tuple[str, ...]]
     takes: ClassVar[str] = "scores"
-    rule: str
-    value: float | NDArray[np.float64] | None
+    name: str
+    value: float | NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        if self.name not in self.names:
+            raise InvalidInputError(f"unknown rule {self.name!r}")
+        if not self._fits():
+            raise InvalidInputError(f"the rule {self.name!r} cannot have the value {self.value!r}")
+
+    @abstractmethod
+    def _fits(self) -> bool:
+        """Return whether the value is one that a rule of this name can have."""
 
     @abstractmethod
     def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
@@ -248,14 +234,14 @@ class Decoder(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Cut(Decoder):
+class Cut(Rule):
     """Labels whose score lies above a cut are on.
 
     Parameters
     ----------
     value : float, or ndarray of shape (L,)
         The cut; one for each label with "per-label".
-    rule : {"fixed", "global", "per-label", "cardinality"}, default="fixed"
+    name : {"fixed", "global", "per-label", "cardinality"}, default="fixed"
         How the cut was chosen.
 
     Examples
@@ -265,14 +251,12 @@ class Cut(Decoder):
            [False, False,  True]])
     """
 
+    names: ClassVar[tuple[str, ...]] = ("fixed", "global", "per-label", "cardinality")
     value: float | NDArray[np.float64]
-    rule: str = "fixed"
+    name: str = "fixed"
 
-    def __post_init__(self) -> None:
-        if self.rule not in ("fixed", "global", "per-label", "cardinality"):
-            raise InvalidInputError(f"unknown rule {self.rule!r}")
-        if not np.isfinite(self.value).all() or np.ndim(self.value) != (self.rule == "per-label"):
-            raise InvalidInputError(f"the rule {self.rule!r} cannot have the value {self.value!r}")
+    def _fits(self) -> bool:
+        return bool(np.isfinite(self.value).all()) and np.ndim(self.value) == (self.name == "per-label")
 
     def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
         """Return where scores lie above the cut; a label whose score equals the cut is off."""
@@ -280,14 +264,14 @@ class Cut(Decoder):
 
 
 @dataclass(frozen=True, eq=False)
-class TopK(Decoder):
+class TopK(Rule):
     """The k labels of each instance with the highest scores are on; of equal scores the first label is taken first.
 
     Parameters
     ----------
     value : int
         k, not negative.
-    rule : {"top-k"}, default="top-k"
+    name : {"top-k"}, default="top-k"
         The only way to choose k.
 
     Examples
@@ -297,14 +281,13 @@ class TopK(Decoder):
            [False,  True, False]])
     """
 
+    names: ClassVar[tuple[str, ...]] = ("top-k",)
     value: int
-    rule: str = "top-k"
+    name: str = "top-k"
 
-    def __post_init__(self) -> None:
-        if self.rule != "top-k":
-            raise InvalidInputError(f"unknown rule {self.rule!r}")
-        if np.ndim(self.value) or not np.isfinite(self.value) or int(self.value) != self.value or self.value < 0:
-            raise InvalidInputError(f"the rule {self.rule!r} cannot have the value {self.value!r}")
+    def _fits(self) -> bool:
+        value = self.value
+        return not np.ndim(value) and bool(np.isfinite(value)) and int(value) == value and value >= 0
 
     def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
         """Return where the k highest scores of each row are."""
@@ -312,41 +295,6 @@ class TopK(Decoder):
         best = np.argsort(-scores, axis=1, kind="stable")[:, : int(self.value)]
         np.put_along_axis(on, best, True, axis=1)
         return on
-
-
-@dataclass(frozen=True, eq=False)
-class Joint(Decoder):
-    """The model predicts label sets as a whole, by its method `_label_sets`; they do not follow from scores.
-
-    For models that do not decide about each label separately, such as a label powerset, a chain or a random field.
-    Their parameter `threshold` is "joint" by default. With any other value their scores are cut, as in other models.
-
-    Examples
-    --------
-    >>> Joint().apply(np.zeros((1, 2)))
-    Traceback (most recent call last):
-    cofactor.errors.InvalidInputError: label sets that are decoded jointly do not follow from scores; call predict
-    """
-
-    value: None = None
-    rule: str = JOINT
-
-    def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
-        """Refuse: only the model can decode."""
-        raise InvalidInputError("label sets that are decoded jointly do not follow from scores", advice="call predict")
-
-
-def first_decoder(threshold: float | str) -> Decoder:
-    """Return the decoder for a parameter `threshold`; for a rule whose cut is still to be learned, the plain cut.
-
-    Examples
-    --------
-    >>> first_decoder(0.25), first_decoder("global"), first_decoder("joint")
-    (Cut(value=0.25, rule='fixed'), Cut(value=0.0, rule='fixed'), Joint(value=None, rule='joint'))
-    """
-    if threshold == JOINT:
-        return Joint()
-    return Cut(0.0 if isinstance(threshold, str) else float(threshold))
 
 
 def check_threshold(threshold: Any, *, joint: bool = False, argument: str = "threshold") -> None:
@@ -368,7 +316,7 @@ def check_threshold(threshold: Any, *, joint: bool = False, argument: str = "thr
             advice = aim if threshold in AIMS else ""
             raise InvalidInputError(expected, argument=argument, found=threshold, advice=advice)
     elif isinstance(threshold, bool | np.bool_) or not isinstance(threshold, Real):
-        rule = "apply it to scores: TopK(5).apply(model.decision_function(X))" if isinstance(threshold, Decoder) else ""
+        rule = "apply it to scores: TopK(5).apply(model.decision_function(X))" if isinstance(threshold, Rule) else ""
         raise InvalidTypeError(expected, argument=argument, found=threshold, advice=rule)
     elif not math.isfinite(threshold):
         raise InvalidInputError(expected, argument=argument, found=threshold)
@@ -667,14 +615,14 @@ _HIGHEST = 1 - 1e-6  # cuts above that would turn off labels which all training 
 
 
 @dataclass(frozen=True, eq=False)
-class ProbabilityCut(Decoder):
+class ProbabilityCut(Rule):
     """Labels whose probability lies above a cut are on.
 
     Parameters
     ----------
     value : float, or ndarray of shape (L,) with "macro"
         The cut, at least 0 and below 1.
-    rule : {"micro", "macro", "hamming"}, default="micro"
+    name : {"micro", "macro", "hamming"}, default="micro"
         What it is best at.
 
     Examples
@@ -683,16 +631,14 @@ class ProbabilityCut(Decoder):
     array([[False,  True]])
     """
 
+    names: ClassVar[tuple[str, ...]] = ("micro", "macro", "hamming")
     takes: ClassVar[str] = "probabilities"
     value: float | NDArray[np.float64]
-    rule: str = "micro"
+    name: str = "micro"
 
-    def __post_init__(self) -> None:
-        if self.rule not in ("micro", "macro", "hamming"):
-            raise InvalidInputError(f"unknown rule {self.rule!r}")
+    def _fits(self) -> bool:
         cut = np.asarray(self.value)
-        if np.ndim(cut) != (self.rule == "macro") or not ((cut >= 0) & (cut < 1)).all():
-            raise InvalidInputError(f"the rule {self.rule!r} cannot have the value {self.value!r}")
+        return cut.ndim == (self.name == "macro") and bool(((cut >= 0) & (cut < 1)).all())
 
     def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
         """Return where probabilities lie above the cut."""
@@ -700,7 +646,7 @@ class ProbabilityCut(Decoder):
 
 
 @dataclass(frozen=True, eq=False)
-class BestSets(Decoder):
+class BestSets(Rule):
     r"""Each instance gets the label set of the largest expected F1.
 
     Of the sets of the k most likely labels it is the one with the largest :math:`2 \sum p / (k + \sum_l p_l)`; where
@@ -710,7 +656,7 @@ class BestSets(Decoder):
     ----------
     value : float
         The cut, 0 to 1; with 1 no instance has the empty set.
-    rule : {"example"}, default="example"
+    name : {"example"}, default="example"
         What it is best at.
 
     Examples
@@ -720,15 +666,13 @@ class BestSets(Decoder):
            [False, False, False]])
     """
 
+    names: ClassVar[tuple[str, ...]] = ("example",)
     takes: ClassVar[str] = "probabilities"
     value: float = 1.0
-    rule: str = "example"
+    name: str = "example"
 
-    def __post_init__(self) -> None:
-        if self.rule != "example":
-            raise InvalidInputError(f"unknown rule {self.rule!r}")
-        if np.ndim(self.value) or not 0 <= self.value <= 1:
-            raise InvalidInputError(f"the rule {self.rule!r} cannot have the value {self.value!r}")
+    def _fits(self) -> bool:
+        return not np.ndim(self.value) and 0 <= self.value <= 1
 
     def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
         """Return the best sets."""
@@ -739,14 +683,14 @@ class BestSets(Decoder):
 
 
 @dataclass(frozen=True, eq=False)
-class LikelySets(Decoder):
+class LikelySets(Rule):
     """Labels which are more likely than not are on, and perhaps the most likely one where there is none.
 
     Parameters
     ----------
     value : {0, 1}
         Least number of labels of an instance.
-    rule : {"subset"}, default="subset"
+    name : {"subset"}, default="subset"
         What it is best at.
 
     Examples
@@ -756,15 +700,13 @@ class LikelySets(Decoder):
            [ True,  True]])
     """
 
+    names: ClassVar[tuple[str, ...]] = ("subset",)
     takes: ClassVar[str] = "probabilities"
     value: int
-    rule: str = "subset"
+    name: str = "subset"
 
-    def __post_init__(self) -> None:
-        if self.rule != "subset":
-            raise InvalidInputError(f"unknown rule {self.rule!r}")
-        if np.ndim(self.value) or self.value not in (0, 1):
-            raise InvalidInputError(f"the rule {self.rule!r} cannot have the value {self.value!r}")
+    def _fits(self) -> bool:
+        return not np.ndim(self.value) and self.value in (0, 1)
 
     def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
         """Return the likely sets."""
@@ -776,13 +718,13 @@ class LikelySets(Decoder):
         return on
 
 
-def decoder_of(rule: str, value: Any) -> Decoder:
-    """Return the decoder of a rule and the numbers it uses.
+def rule_of(name: str, value: Any) -> Rule:
+    """Return the rule of a name and the numbers it uses.
 
     Parameters
     ----------
-    rule : {"fixed", "global", "per-label", "top-k", "cardinality", "joint"} or one of `AIMS`
-    value : float, int, ndarray of shape (L,) or None
+    name : {"fixed", "global", "per-label", "top-k", "cardinality"} or one of `AIMS`
+    value : float, int or ndarray of shape (L,)
 
     Raises
     ------
@@ -791,23 +733,18 @@ def decoder_of(rule: str, value: Any) -> Decoder:
 
     Examples
     --------
-    >>> decoder_of("global", 0.25)
-    Cut(value=0.25, rule='global')
-    >>> decoder_of("top-k", 3)
-    TopK(value=3, rule='top-k')
-    >>> decoder_of("example", 0.5)
-    BestSets(value=0.5, rule='example')
+    >>> rule_of("global", 0.25)
+    Cut(value=0.25, name='global')
+    >>> rule_of("top-k", 3)
+    TopK(value=3, name='top-k')
+    >>> rule_of("example", 0.5)
+    BestSets(value=0.5, name='example')
     """
-    if rule == JOINT:
-        if value is not None:
-            raise InvalidInputError(f"the rule {rule!r} cannot have the value {value!r}")
-        return Joint()
     if isinstance(value, bool) or not isinstance(value, Real | np.ndarray):
-        raise InvalidInputError(f"the rule {rule!r} cannot have the value {value!r}")
-    kinds: dict[str, Any] = {"top-k": TopK, "example": BestSets, "subset": LikelySets}
-    kinds |= dict.fromkeys(("micro", "macro", "hamming"), ProbabilityCut)
-    decoder: Decoder = kinds.get(rule, Cut)(value, rule)
-    return decoder
+        raise InvalidInputError(f"the rule {name!r} cannot have the value {value!r}")
+    kinds: tuple[Any, ...] = (TopK, BestSets, LikelySets, ProbabilityCut, Cut)
+    rule: Rule = next((kind for kind in kinds if name in kind.names), kinds[-1])(value, name)
+    return rule
 
 
 _WORDS = ("micro-F1", "macro-F1", "F1 of each instance", "Hamming loss", "subset accuracy")
@@ -816,9 +753,9 @@ _WORDS = ("micro-F1", "macro-F1", "F1 of each instance", "Hamming loss", "subset
 check_aim = one_of(dict(zip(AIMS, _WORDS, strict=True)))
 
 
-def learn_decoder(
+def learn_rule(
     decide_for: str, logits: NDArray[Any], Y: sparse.csr_array, weights: NDArray[np.float64] | None = None
-) -> Decoder:
+) -> Rule:
     """Learn how to decide, from calibrated logits of held-out instances.
 
     Parameters
@@ -834,7 +771,7 @@ def learn_decoder(
 
     Returns
     -------
-    Decoder
+    Rule
         It takes probabilities.
 
     Notes
@@ -844,7 +781,7 @@ def learn_decoder(
     Examples
     --------
     >>> logits = np.array([[2.0, -1.0], [0.0, -3.0]])
-    >>> learn_decoder("micro", logits, sparse.csr_array([[1, 1], [0, 0]])).value < 0.27
+    >>> learn_rule("micro", logits, sparse.csr_array([[1, 1], [0, 0]])).value < 0.27
     True
     """
     if decide_for == "micro":
@@ -858,11 +795,11 @@ def learn_decoder(
     if decide_for == "example":
         return BestSets(_cut_of_none(logits, Y, weights))
     usual = (LikelySets(0), LikelySets(1))  # the second only if held-out instances prefer it
-    return max(usual, key=lambda decoder: _subset_accuracy(decoder, logits, Y, weights))
+    return max(usual, key=lambda rule: _subset_accuracy(rule, logits, Y, weights))
 
 
-def expected_decoder(decide_for: str, logits: NDArray[Any], weights: NDArray[np.float64] | None = None) -> Decoder:
-    """Return the decoder that probabilities alone let expect to be best, where true labels are not at hand.
+def expected_rule(decide_for: str, logits: NDArray[Any], weights: NDArray[np.float64] | None = None) -> Rule:
+    """Return the rule that probabilities alone let expect to be best, where true labels are not at hand.
 
     Parameters
     ----------
@@ -875,7 +812,7 @@ def expected_decoder(decide_for: str, logits: NDArray[Any], weights: NDArray[np.
 
     Examples
     --------
-    >>> expected_decoder("micro", np.array([[2.0, -1.0], [0.0, -3.0]])).value.__round__(2)
+    >>> expected_rule("micro", np.array([[2.0, -1.0], [0.0, -3.0]])).value.__round__(2)
     0.37
     """
     if decide_for == "micro":
@@ -997,12 +934,217 @@ def _counts(on: NDArray[np.bool_], truth: sparse.csr_array) -> tuple[NDArray[Any
 
 
 def _subset_accuracy(
-    decoder: Decoder, logits: NDArray[Any], Y: sparse.csr_array, weights: NDArray[np.float64] | None
+    rule: Rule, logits: NDArray[Any], Y: sparse.csr_array, weights: NDArray[np.float64] | None
 ) -> float:
     """Return the sum over the instances, by weight, of whether their set is right."""
     total = 0.0
     for block in batches(len(logits), max(1, _PER_BLOCK // logits.shape[1])):
-        true, hits, found = _counts(decoder.apply(expit(logits[block])), Y[block])
+        true, hits, found = _counts(rule.apply(expit(logits[block])), Y[block])
         value = ((hits == true) & (found == true)).astype(np.float64)
         total += float(value.sum() if weights is None else weights[block] @ value)
     return total
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """How scores become probabilities and labels.
+
+    Parameters
+    ----------
+    rule : Rule or None
+        Which labels are on, by scores or by probabilities. None where a model predicts label sets as a whole, which do
+        not follow from scores: a label powerset, a chain or a random field with ``threshold="joint"``.
+    calibration : Calibration or None
+        None where no probabilities were learned.
+
+    Examples
+    --------
+    >>> decision = Decision(ProbabilityCut(0.4), Calibration(np.array([1.0, 2.0]), np.zeros(2)))
+    >>> decision.proba(np.array([[0.0, -1.0]])).round(2), decision.predict(np.array([[0.0, -1.0]]))
+    (array([[0.5 , 0.12]]), array([[ True, False]]))
+    """
+
+    rule: Rule | None
+    calibration: Calibration | None = None
+
+    @classmethod
+    def of_threshold(cls, threshold: float | str) -> Self:
+        """Return the decision of a parameter `threshold`; of a rule which is still to be learned, the plain cut.
+
+        Examples
+        --------
+        >>> Decision.of_threshold(0.25).rule, Decision.of_threshold("global").rule, Decision.of_threshold("joint").rule
+        (Cut(value=0.25, name='fixed'), Cut(value=0.0, name='fixed'), None)
+        """
+        if threshold == JOINT:
+            return cls(None)
+        return cls(Cut(0.0 if isinstance(threshold, str) else float(threshold)))
+
+    @property
+    def value(self) -> Any:
+        """The number or numbers that the rule uses; None without a rule."""
+        return None if self.rule is None else self.rule.value
+
+    @property
+    def name(self) -> str:
+        """How the decision was chosen: the name of the rule, or "joint" without one."""
+        return JOINT if self.rule is None else self.rule.name
+
+    def predict(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which labels are on for instances with these scores, shape (n, L)."""
+        if self.rule is None:
+            raise InvalidInputError(
+                "label sets that are decoded jointly do not follow from scores", advice="call predict"
+            )
+        return self.rule.apply(self.proba(scores) if self.rule.takes == "probabilities" else scores)
+
+    def proba(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Return the probabilities of labels, shape (n, L)."""
+        if self.calibration is None:
+            raise InvalidInputError("no probabilities were learned from held-out instances")
+        return self.calibration.probabilities(np.asarray(scores))
+
+    @property
+    def has_sets(self) -> bool:
+        """Whether `sets` works."""
+        return self.calibration is not None and self.calibration.set_cuts is not None
+
+    def sets(self, scores: NDArray[Any], coverage: float, cover: str = "all") -> NDArray[np.bool_]:
+        """Return which labels are in the sets of instances with these scores, see `LabelModel.predict_set`."""
+        assert self.calibration is not None
+        return self.calibration.in_sets(scores, coverage, cover)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return what a file holds."""
+        calibration = None if self.calibration is None else vars(self.calibration)
+        return {"rule": self.name, "threshold": self.value, "calibration": calibration}
+
+    @classmethod
+    def of_plain(cls, rule: str, threshold: Any, calibration: Any, n_labels: int) -> Self:
+        """Return the decision that a file holds, or refuse it if it is not one for so many labels."""
+        if rule == JOINT and threshold is not None:
+            raise InvalidInputError(f"the rule {rule!r} cannot have the value {threshold!r}")
+        found = cls(
+            None if rule == JOINT else rule_of(rule, threshold),
+            None if calibration is None else Calibration(**calibration),
+        )
+        if np.shape(threshold) not in ((), (n_labels,)):
+            raise InvalidInputError(f"the threshold has shape {np.shape(threshold)} for {n_labels} labels")
+        if found.calibration is not None:
+            found.calibration.check(n_labels)
+        elif found.rule is not None and found.rule.takes == "probabilities":
+            raise InvalidInputError(f"the rule {rule!r} takes probabilities, but there is no calibration")
+        return found
+
+    @classmethod
+    def learn(
+        cls,
+        threshold: str,
+        decide_for: str,
+        scores: NDArray[Any],
+        labels: sparse.csr_array,
+        weights: NDArray[np.float64] | None = None,
+        recorded: NDArray[np.float64] | None = None,
+        *,
+        known: NDArray[np.bool_] | None = None,
+    ) -> Self:
+        """Learn calibration and rule from scores of instances that the model did not learn from.
+
+        Parameters
+        ----------
+        threshold : str
+            "auto", or a rule of `learn_threshold`.
+        decide_for : str
+            See `learn_rule`; it counts with "auto" alone.
+        scores : ndarray of shape (n, L)
+            Those of ±1e9 do not count.
+        labels : csr_array of shape (n, L)
+        weights : ndarray of shape (n,), optional
+            Weights of the instances, of which only the ratios count.
+        recorded : ndarray of shape (L,), optional
+            Share of the labels that are on which is recorded; only with "auto". If it is given, the rule rests on
+            probabilities alone, see `expected_rule`.
+        known : ndarray of shape (n, L), bool, optional
+            Which labels are known; scores of the others do not count.
+        """
+        weights = relative_weights(weights)
+        calibration, logits = learn_with_sets(scores, labels, weights, recorded, known)
+        if threshold != AUTO:
+            return cls(learn_threshold(threshold, usable_scores(scores, known), labels, weights), calibration)
+        if recorded is not None:
+            return cls(expected_rule(decide_for, logits, weights), calibration)
+        return cls(learn_rule(decide_for, logits, labels, weights), calibration)
+
+
+def warn_of_one_answer(on: NDArray[np.bool_], model: str) -> None:
+    """Warn if a model predicts the same labels for all held-out instances."""
+    if (on == on[0]).all():
+        what = counted(np.count_nonzero(on[0]), "label") if on[0].any() else "no label"
+        warnings.warn(
+            InputWarning(
+                f"{model} predicts the same for all {len(on):,} instances that were held out, {what}: "
+                "its settings, or the features, tell no instance from another"
+            ),
+            stacklevel=callers_level(),
+        )
+
+
+def recorded_shares(recorded: Any, data: FitInput, names: NDArray[Any], threshold: Any) -> NDArray[np.float64] | None:
+    """Return the share of each label that is recorded, or refuse it; None if all are.
+
+    A label that is recorded for a share s of the instances is on for s / c of them, so c is at least s.
+
+    Examples
+    --------
+    >>> data = FitInput(np.eye(3), sparse.csr_array([[1, 0], [0, 0], [0, 1]]))
+    >>> recorded_shares(0.5, data, np.array(["a", "b"]), "auto")
+    array([0.5, 0.5])
+    """
+    if recorded is None:
+        return None
+    n_labels = len(names)
+    try:
+        shares = np.asarray(recorded, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError("recorded must be a number, or one for each label", argument="recorded") from error
+    if shares.shape not in ((), (n_labels,)) or not ((shares > 0) & (shares <= 1)).all():
+        raise InvalidInputError(
+            f"expected a share above 0 and at most 1, or {n_labels} of them, one for each label",
+            argument="recorded",
+            found=recorded,
+        )
+    if threshold != AUTO:
+        raise InvalidInputError(
+            (
+                Argument("recorded"),
+                " says how probabilities follow from scores, and other thresholds cut the scores themselves",
+            ),
+            argument="recorded",
+            advice=("leave it out, or take ", Argument("threshold", AUTO)),
+        )
+    shares = np.broadcast_to(shares, n_labels).copy()
+    on = column_means(data.labels, data.weights)
+    if data.known is not None:
+        on = known_shares(data.labels, data.known, data.weights)
+    impossible = np.flatnonzero(shares < on * (1 - 1e-12))
+    if len(impossible):
+        worst = impossible[np.argmax(on[impossible] / shares[impossible])]
+        raise InvalidInputError(
+            f"label {names[worst]!r} would be on for {on[worst] / shares[worst]:.3g} times as many instances as there "
+            f"are, since it is recorded for {on[worst]:.3g} of them",
+            argument="recorded",
+            found=recorded if np.ndim(recorded) == 0 else float(shares[worst]),
+            advice=f"expected a share of at least {on[worst]:.3g} there",
+        )
+    return shares
+
+
+def check_enough(n: int, threshold: str) -> None:
+    """Refuse to learn from fewer than two instances how to decide."""
+    if n < 2:
+        raise InvalidInputError(
+            "the threshold of a rule is learned on held-out instances",
+            argument="threshold",
+            found=threshold,
+            advice=f"give 2 or more, not {n}",
+        )
