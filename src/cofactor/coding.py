@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from cofactor.errors import InvalidInputError
 
-__all__ = ["Coding"]
-
 
 @dataclass(frozen=True)
 class Coding:

@@ -14,8 +14,6 @@ from cofactor.errors import Argument, InvalidInputError
 from cofactor.text import first_repeated
 from cofactor.typing import Frame
 
-__all__ = ["as_array", "as_frame", "as_series", "collected", "frame_of", "ordered_codes"]
-
 #: Most of what models are given. Narwhals, which looks for all libraries that it knows, is not asked about these: that
 #: takes a third of the time of a single prediction.
 _PLAIN = (np.ndarray, list, tuple)

@@ -6,8 +6,6 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["garbage_kept"]
-
 
 @contextmanager
 def garbage_kept(*, lasting: bool = False) -> Iterator[None]:

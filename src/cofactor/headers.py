@@ -12,24 +12,6 @@ from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
 
-__all__ = [
-    "ENTRY",
-    "FORMAT",
-    "MAX_HEADER",
-    "Contents",
-    "ModelFileError",
-    "Place",
-    "begins_as_model",
-    "checksum",
-    "name_of",
-    "opened",
-    "places",
-    "read",
-    "read_contents",
-    "refuse",
-    "version",
-]
-
 FORMAT = 2
 """Number of the layout which this version writes, and the only one which it reads."""
 

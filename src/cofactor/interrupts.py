@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-__all__ = ["begin_worker", "ending_all", "ends_all", "held_back"]
-
 _WATCH = 1.0  #: seconds between two looks of a worker at whether the process it works for is still there
 _ends_all: ContextVar[bool] = ContextVar("_ends_all", default=False)
 

@@ -11,8 +11,6 @@ from typing import Any, Self, TypeVar, cast
 
 from cofactor.garbage import garbage_kept
 
-__all__ = ["Registry", "exports"]
-
 _Value = TypeVar("_Value")
 
 

@@ -7,19 +7,6 @@ from typing import Final
 
 from cofactor.errors import Argument, InvalidInputError, Place, Text
 
-__all__ = [
-    "CELLS",
-    "COLUMNS",
-    "FIT",
-    "LARGEST",
-    "MAX_LEVELS",
-    "SMALLEST",
-    "UNPACKED",
-    "Limit",
-    "blocks",
-    "number_in_environment",
-]
-
 #: Largest number of levels of a rating scale, that of a scale from 0 to 100; more distinct ratings are continuous.
 MAX_LEVELS: Final = 101
 

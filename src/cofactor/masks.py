@@ -8,8 +8,6 @@ import numpy as np
 
 from cofactor.errors import InvalidInputError
 
-__all__ = ["refuse_masked"]
-
 
 def refuse_masked(values: Any, argument: str) -> None:
     """Refuse a masked array in which something is masked, since what lies under the mask would count as observed.

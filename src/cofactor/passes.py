@@ -17,8 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["CELLS", "InPasses", "Mapped", "added", "batches", "in_parts", "rows_of", "stacked", "together"]
-
 #: Numbers of a part of a dense table: 33 MB in double precision.
 CELLS = 1 << 22
 

@@ -50,20 +50,6 @@ from cofactor.headers import (
 from cofactor.limits import UNPACKED
 from cofactor.tensors import arrays_within
 
-__all__ = [
-    "FORMAT",
-    "Adapter",
-    "ModelFileError",
-    "Storable",
-    "built",
-    "load",
-    "model_of",
-    "read_model",
-    "save",
-    "state_of",
-    "write_model",
-]
-
 _FROM_HERE, _WHOLE = "path from this file", "whole path"  # members of a path in a header
 _INTEGERS = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
 _DTYPES = frozenset({"bool", "float16", "float32", "float64", "complex64"} | _INTEGERS)

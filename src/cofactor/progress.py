@@ -18,20 +18,6 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-__all__ = [
-    "COMPILING",
-    "Compilation",
-    "Display",
-    "LogLines",
-    "Pass",
-    "describe",
-    "in_notebook",
-    "passing",
-    "tell",
-    "when_compiling",
-    "when_passing",
-]
-
 #: What is shown while kernels are compiled.
 COMPILING = "compiling kernels"
 

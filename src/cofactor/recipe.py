@@ -9,8 +9,6 @@ from typing import Any
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.text import counted, few, first_repeated
 
-__all__ = ["MOST_WORDS", "Recipe", "Vocabulary", "keep_features", "truth_of"]
-
 #: How many features a column of text becomes at most, unless the caller says another number.
 MOST_WORDS = 20_000
 

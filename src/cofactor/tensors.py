@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from cofactor.headers import places
 
-__all__ = ["arrays_within"]
-
 
 def arrays_within(data: NDArray[np.uint8], described: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
     """Return the arrays that lie in bytes, one after the other.

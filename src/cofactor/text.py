@@ -12,22 +12,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = [
-    "counted",
-    "did_you_mean",
-    "few",
-    "first_repeated",
-    "folded",
-    "is_number",
-    "nearest",
-    "one_line",
-    "seconds_of_date",
-    "shown",
-    "some_of",
-    "without_zero",
-]
-
-
 #: Line breaks, and all other characters that a terminal or a table obeys instead of showing them.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 

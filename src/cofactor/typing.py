@@ -12,21 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-__all__ = [
-    "LABEL_DTYPE",
-    "Features",
-    "Frame",
-    "Ids",
-    "Labels",
-    "Listener",
-    "Pairs",
-    "RandomState",
-    "RatingValues",
-    "SideFeatures",
-    "SideName",
-    "SparseTable",
-]
-
 #: A sparse matrix or array of SciPy.
 SparseTable: TypeAlias = sparse.sparray | sparse.spmatrix
 

@@ -9,8 +9,6 @@ from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.limits import LARGEST, SMALLEST
 from cofactor.masks import refuse_masked
 
-__all__ = ["as_weights", "relative_weights"]
-
 
 def as_weights(sample_weight: ArrayLike | None, n: int, what: str = "instance") -> NDArray[np.float64] | None:
     """Return checked weights of n instances; None if there are none, or if all are 1.

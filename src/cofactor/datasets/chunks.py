@@ -27,8 +27,6 @@ from cofactor.datasets.readers.svmlight import (
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.files import PathLike, replacing
 
-__all__ = ["LabelChunks", "write_chunks"]
-
 
 class LabelChunks:
     r"""A libsvm, extreme-classification or Parquet file as chunks ``(X, Y)``, with one chunk in memory at a time.

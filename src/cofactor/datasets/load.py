@@ -35,17 +35,6 @@ from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
 from cofactor.files import PathLike, display_name, read_bytes, to_utf8
 from cofactor.text import did_you_mean
 
-__all__ = [
-    "SETS_WITH_FEATURES",
-    "Aligned",
-    "load_jester",
-    "load_labels",
-    "load_movielens",
-    "load_ratings",
-    "load_side_features",
-]
-
-
 _WHOLE_STARS = np.arange(1.0, 6.0)
 _HALF_STARS = np.arange(0.5, 5.5, 0.5)
 _SCALES = {"100k": _WHOLE_STARS, "1m": _WHOLE_STARS, "latest-small": _HALF_STARS}

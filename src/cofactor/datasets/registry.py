@@ -25,22 +25,6 @@ from cofactor.errors import InvalidInputError
 from cofactor.files import PathLike, cache_dir, read_bytes
 from cofactor.text import did_you_mean
 
-__all__ = [
-    "DATA_VARIABLE",
-    "KNOWN",
-    "DatasetNotFoundError",
-    "DatasetStatus",
-    "FileCheck",
-    "Verification",
-    "available",
-    "cache_dir",
-    "data_variable_fault",
-    "fetch",
-    "find_file",
-    "locate",
-    "verify",
-]
-
 DATA_VARIABLE = "COFACTOR_DATA"
 # Seconds to connect, and between two parts of the answer: a server which does not answer must not look like a long
 # download.

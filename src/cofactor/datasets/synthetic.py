@@ -17,8 +17,6 @@ from cofactor.datasets.types import InteractionDataset, LabelDataset, RatingData
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.typing import LABEL_DTYPE, RandomState
 
-__all__ = ["InteractionTruth", "LabelTruth", "make_events", "make_interactions", "make_labels", "make_ratings"]
-
 
 @overload
 def make_ratings(

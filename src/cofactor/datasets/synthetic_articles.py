@@ -20,8 +20,6 @@ from cofactor.datasets.types import LabelDataset
 from cofactor.text import counted
 from cofactor.typing import RandomState
 
-__all__ = ["Articles", "make_articles"]
-
 _WORDS = "articles.toml"
 
 # Calibrated on real sets: benchmarks/articles.py puts them side by side.

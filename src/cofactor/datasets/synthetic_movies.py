@@ -17,8 +17,6 @@ from cofactor.datasets.types import RatingDataset
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.typing import RandomState
 
-__all__ = ["make_movies"]
-
 _N_TASTES = 8  #: dimensions of taste; each matters less than the one before
 _MOST = 0.44  #: share of the catalogue that a user rates, at most
 _FEWEST = 0.19  #: ratings of a user, at least, as a share of the mean

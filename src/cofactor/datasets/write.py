@@ -18,8 +18,6 @@ from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, replacing
 from cofactor.text import one_line
 
-__all__ = ["check_suffix", "write_blocks", "write_table"]
-
 #: By these a reader may guess the separator from the first line, where they stand outside quotation marks.
 _SEPARATORS = (",", ";", "|", "\t", "::")
 

@@ -29,8 +29,6 @@ from cofactor.model.selection.grid import check_grid, check_names
 from cofactor.ratings import MODELS as RATING_MODELS
 from cofactor.text import did_you_mean, folded
 
-__all__ = ["Declared", "read_comparison"]
-
 _KEYS = ("title", "data", "methods", "splits", "n_splits", "seeds", "metrics", "grid_metric", "at", "likes")
 _METHOD_KEYS = ("name", "model", "parameters", "grid")
 _KINDS = {str: "a text in quotes", int: "a whole number", float: "a number", dict: "a table"}

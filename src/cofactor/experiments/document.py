@@ -21,21 +21,6 @@ from cofactor.files import PathLike, replacing
 from cofactor.plots import save_figure
 from cofactor.published import METRICS
 
-__all__ = [
-    "FRONT",
-    "PICTURES",
-    "WORDS",
-    "Page",
-    "columns_of",
-    "digits_of",
-    "page_of",
-    "pages",
-    "printed_only",
-    "reasons_of",
-    "title_of",
-    "write_document",
-]
-
 FRONT = "README.md"
 """Name of the front page."""
 

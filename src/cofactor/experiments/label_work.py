@@ -30,18 +30,6 @@ from cofactor.evaluation.labels import evaluate_labels
 from cofactor.labels import MODELS, TRANSFORMERS
 from cofactor.model.named_splits import splitter_of
 
-__all__ = [
-    "LEARNERS",
-    "STEPS",
-    "folds",
-    "group_sparsity",
-    "label_fold",
-    "label_set",
-    "model_of",
-    "rows_of",
-    "source_of",
-]
-
 STEPS: dict[str, type[BaseEstimator]] = {kind.__name__: kind for kind in (StandardScaler, Normalizer, NMF)}
 STEPS |= TRANSFORMERS
 """What may prepare the features, fitted to the training part alone."""

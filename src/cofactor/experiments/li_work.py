@@ -37,8 +37,6 @@ from cofactor.labels import (
 from cofactor.metrics import label_report
 from cofactor.typing import Labels
 
-__all__ = ["LEARNERS", "MEASURES", "chains_split", "label_measures", "learned_split", "random_split"]
-
 MEASURES = ("label_accuracy", "micro_f1", "macro_f1", "example_f1", "micro_mcc", "example_mcc")
 """The measures of the tables, as `cofactor.metrics.label_report` names them."""
 

@@ -19,8 +19,6 @@ from cofactor.experiments.rating_work import IN_PLANE
 from cofactor.published import matrix
 from cofactor.ratings import MODELS
 
-__all__ = ["convergence", "observed", "published_factors", "regions", "sides"]
-
 
 def observed(name: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return pairs and ratings of a published matrix, where 0 stands for what is not observed.

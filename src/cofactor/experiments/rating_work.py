@@ -27,17 +27,6 @@ from cofactor.kernels.threads import thread_limit
 from cofactor.metrics import rating_report
 from cofactor.ratings import MODELS, RatingModel
 
-__all__ = [
-    "IN_PLANE",
-    "THESIS",
-    "errors_at_stage",
-    "errors_of_groups",
-    "errors_on_rest",
-    "errors_tuned",
-    "recovery_errors",
-    "seconds_to_fit",
-]
-
 Settings = Mapping[str, Any]
 
 #: What makes a model the thesis's: no biases, and thresholds which nothing holds together.

@@ -24,22 +24,6 @@ from cofactor.text import without_zero
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "EXTENTS",
-    "Claim",
-    "Experiment",
-    "Extent",
-    "Origin",
-    "Outcome",
-    "Picture",
-    "Reproduction",
-    "Row",
-    "Sample",
-    "Tally",
-    "reproduce",
-    "stored",
-]
-
 Extent = Literal["quick", "normal", "full"]
 """How much of an experiment runs: one fold of smaller sets in less than a minute; all but the heaviest sets; all."""
 

@@ -19,26 +19,6 @@ from cofactor.experiments.reproduction import Claim, Origin, Picture, Row, Sampl
 from cofactor.plots import plot_critical_difference
 from cofactor.published import METRICS, Published
 
-__all__ = [
-    "PRINTED",
-    "Curves",
-    "Tested",
-    "best_rank",
-    "both_tests",
-    "curves",
-    "diagrams",
-    "done",
-    "facet",
-    "groups",
-    "means",
-    "measured_scores",
-    "methods_differ",
-    "points",
-    "printed_scores",
-    "statistic_rows",
-    "wins",
-]
-
 Curves = dict[Any, dict[Any, Sample]]
 """Mean and deviation of a measure along a facet, for each value of another one."""
 

@@ -112,9 +112,6 @@ from cofactor.solvers.result import Callback
 from cofactor.typing import Features, Labels, RandomState
 from cofactor.weights import as_weights, relative_weights
 
-__all__ = ["Capabilities", "CheckedFeatures", "FitInput", "LabelModel", "Predictions", "label_facts"]
-
-
 #: What the facts of a model say of decisions by probabilities, beside the cut.
 _DECIDES = {
     "micro": "by a cut of probabilities, for micro-F1",

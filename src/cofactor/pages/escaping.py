@@ -16,8 +16,6 @@ import re
 
 from cofactor.text import one_line
 
-__all__ = ["in_latex", "in_markdown", "one_line"]
-
 #: Characters with a meaning in Markdown. An underscore inside a word, as in ``micro_f1``, has none.
 _MARKDOWN = re.compile(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])")
 #: Characters with a meaning at the beginning of a paragraph: headings, lists, lines.

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from cofactor.files import PathLike, replacing
 from cofactor.pages.rendering import environment, style_sheet
 
-__all__ = ["Section", "document", "section", "write_page"]
-
 _MIN_CONTENTS = 3  # A page with this number of sections or more has a table of contents.
 
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-__all__ = ["COLOURS", "Html", "environment", "style_sheet", "write_part"]
-
 _FOLDER = Path(__file__).parent
 
 #: The style sheet of the colours, which all that a browser shows of this package has in common.

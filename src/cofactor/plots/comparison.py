@@ -32,8 +32,6 @@ from cofactor.plots.parameters import plot_parameter_lines
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_critical_difference", "plot_error_by_level", "plot_learning_curves", "plot_splits"]
-
 
 class AverageRanks(Protocol):
     """What a critical-difference diagram shows; any object with these attributes will do."""

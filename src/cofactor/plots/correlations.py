@@ -29,8 +29,6 @@ from cofactor.plots.trees import tree_positions
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_correlations", "plot_label_structure"]
-
 _NAMED = 40  # up to this number of labels, names stand at the axes, and weights at the edges
 _ROW = 8  # labels in a row of a chain
 _LINE = 16  # letters in a line of a name

@@ -26,8 +26,6 @@ from cofactor.text import counted
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_convergence", "plot_likelihood", "plot_scaling", "plot_tradeoff", "plot_validation"]
-
 
 def plot_convergence(
     histories: Mapping[str, tuple[ArrayLike, ArrayLike]],

@@ -13,8 +13,6 @@ from cofactor.plots.figures import INK, MARKERS, MUTED, OKABE_ITO, legend, new_a
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_drift", "plot_drift_times"]
-
 _POINTS = 500  # of the curve, besides the moments
 _MARGIN = 0.06  # shown before the first rating and after the last, as a share of the time between
 _WIDE = 1.96  # standard deviations to each side for 95 %

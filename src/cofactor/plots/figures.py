@@ -26,35 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 
-__all__ = [
-    "BLANK",
-    "INK",
-    "MARKERS",
-    "MUTED",
-    "OKABE_ITO",
-    "as_floats",
-    "as_written",
-    "colour_bar",
-    "draw",
-    "inches",
-    "legend",
-    "name_ticks",
-    "new_axes",
-    "new_panels",
-    "numbers",
-    "readable_on",
-    "require_matplotlib",
-    "root_figure",
-    "same_size",
-    "save_figure",
-    "series",
-    "series_style",
-    "share_legend",
-    "shortened",
-    "tidy",
-    "titled",
-]
-
 _LOG = logging.getLogger(__name__)
 
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")

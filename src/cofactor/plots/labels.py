@@ -31,9 +31,6 @@ from cofactor.plots.figures import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_cooccurrence", "plot_group_sparsity", "plot_marginals", "plot_threshold_curves", "prediction_table"]
-
-
 _NAMED = 40  # up to this number of labels, their names stand at the axes
 _BARS = 20  # labels of an instance
 _LONGEST = 22  # letters of a name

@@ -26,8 +26,6 @@ from cofactor.text import without_zero
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_parameter_lines", "plot_parameter_map"]
-
 
 def plot_parameter_map(
     values: ArrayLike,

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from cofactor.samplers import Chain
 
-__all__ = ["plot_label_reliability", "plot_reliability", "plot_trace"]
-
 #: Height of the part below the frequencies where the counts stand, as a share of that of the frequencies.
 _STRIP = 0.26
 _SHADE = "#EFEFEF"

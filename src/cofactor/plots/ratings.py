@@ -27,8 +27,6 @@ from cofactor.plots.figures import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_confusion", "plot_embedding", "plot_hyperplanes"]
-
 _CROWDED = 7  # from this number of levels on, a cell has room for one line of text only
 _MOST_WRITTEN = 25  # beyond this number of levels it has room for none
 

@@ -32,16 +32,6 @@ if TYPE_CHECKING:
 
     from cofactor.ratings import Reasons
 
-__all__ = [
-    "plot_coverage_tradeoff",
-    "plot_interaction_reliability",
-    "plot_popularity",
-    "plot_reasons",
-    "plot_recall_curves",
-    "plot_recommendations",
-]
-
-
 _SHOWN = 20  # bars
 
 

@@ -13,8 +13,6 @@ from cofactor.plots.figures import INK, MUTED, colour_bar, new_axes, tidy, title
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_label_tree", "tree_positions"]
-
 _WRITTEN = 24  # up to this number of leaves, numbers stand beside the nodes
 _LARGEST = 1100.0  # area of the root, in square points
 _SMALLEST = 12.0  # that of a node with few instances

@@ -8,8 +8,6 @@ import numpy as np
 
 from cofactor.penalties import Penalty, SmoothPenalty
 
-__all__ = ["Layout", "PartialProblem", "PenalizedProblem"]
-
 
 class Layout:
     """Where named arrays stand in a flat vector of parameters.

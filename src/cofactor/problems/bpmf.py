@@ -26,9 +26,6 @@ from cofactor.solvers.descent import descend
 from cofactor.solvers.parts import Answer, Question, Then
 from cofactor.solvers.result import Trace
 
-__all__ = ["GaussianPosterior", "GaussianUsers", "GaussianUsersOfShard", "fit_ordered_probit", "settle_in_shards"]
-
-
 _FAR = 37.0  #: deviations beyond which a normal tail has no mass in double precision
 _ITERATIONS = 100
 _TOL = 1e-10  #: fall of the mean loss that a step must promise

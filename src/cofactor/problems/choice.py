@@ -14,8 +14,6 @@ from cofactor.kernels.choice import choices_of_rows
 from cofactor.kernels.normal_single import soft_logarithms
 from cofactor.kernels.threads import parallel_for
 
-__all__ = ["Choice", "ChoiceProblem", "among_the_next", "bent", "log_shares", "soft_log"]
-
 _STEPS = 50
 _HALVINGS = 30
 _USERS_PER_BLOCK = 16

@@ -13,8 +13,6 @@ from cofactor.penalties import L2, AroundL2, Penalty, RowL2
 from cofactor.problems.observed import ObservedProblem
 from cofactor.solvers.lbfgs import Floats, Places, lbfgs_each
 
-__all__ = ["EachRow", "minimise_rows"]
-
 #: A row is solved when a step promises to lower its objective by less than half this share of what it was at the start.
 _TOL = 1e-8
 

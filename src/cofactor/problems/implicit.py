@@ -30,9 +30,6 @@ from cofactor.penalties import L2, RowL2
 from cofactor.problems.base import PenalizedProblem
 from cofactor.problems.observed import Entries, inverse_curvatures, masses, mean_squares, turns
 
-__all__ = ["ImplicitLogisticProblem", "ImplicitProblem", "SampledLogisticProblem"]
-
-
 CG_STEPS = 3
 _ENTRIES_PER_BLOCK = 8_000
 

@@ -30,17 +30,6 @@ from cofactor.problems.base import PenalizedProblem
 from cofactor.problems.observed import Entries, ObservedProblem, Shards, masses
 from cofactor.solvers.parts import Answer, Parts, Question, made_of
 
-__all__ = [
-    "ColumnsInShards",
-    "LeastSquaresPart",
-    "LeastSquaresProblem",
-    "Ridge",
-    "ShardLeastSquares",
-    "solve_rows",
-    "with_constant",
-]
-
-
 #: Where rows begin, the columns of their entries, targets, and roots of weights.
 Given = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 

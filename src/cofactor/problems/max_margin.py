@@ -29,9 +29,6 @@ from cofactor.problems.users import USER_PRIOR, EntryUsers, Users, UsersHere
 from cofactor.samplers import Key, State, Step
 from cofactor.solvers.parts import Answer
 
-__all__ = ["BuffetPosterior", "FixedPrior", "HingePosterior", "HingeUsers", "ThresholdPrior"]
-
-
 #: What users are drawn given, besides their own arrays.
 _GIVEN = ("V", "threshold_mean", "threshold_precision", *USER_PRIOR)
 

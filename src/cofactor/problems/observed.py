@@ -27,22 +27,6 @@ from cofactor.solvers.lbfgs import FlatVectors
 from cofactor.solvers.parts import Answer, Parts, Question, made_of
 from cofactor.solvers.result import Result, Trace
 
-__all__ = [
-    "Entries",
-    "LevelData",
-    "ObservedProblem",
-    "ShardProblem",
-    "ShardVectors",
-    "Shards",
-    "UserPart",
-    "factor_shapes",
-    "inverse_curvatures",
-    "masses",
-    "mean_squares",
-    "turns",
-]
-
-
 _LEAST_CURVATURE = 0.1  # of parameters that no rating and no penalty depends on
 _COPIED = 1 << 18  # numbers that are copied by one thread: to wake another takes as long
 _ROTATION_COST = 5  # evaluations of J that a rotation may cost; it costs about d (n + m + d) / n_entries

@@ -32,18 +32,6 @@ from cofactor.problems.users import USER_PRIOR, EntryUsers, Users, UsersHere
 from cofactor.samplers import Key, State, Step
 from cofactor.solvers.parts import Answer
 
-__all__ = [
-    "GapPrior",
-    "NormalGamma",
-    "OrdinalMoves",
-    "OrdinalProbitPosterior",
-    "OrdinalUsers",
-    "log_gaps",
-    "pay_for_factors",
-    "products",
-]
-
-
 #: Steps with which the share of biases is drawn: they cost next to nothing.
 _N_SHARES = 20
 

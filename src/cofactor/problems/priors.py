@@ -21,28 +21,6 @@ from cofactor.kernels.threads import cut_rows, library_limit, parallel_for
 from cofactor.samplers import Key, State
 from cofactor.solvers.parts import Answer
 
-__all__ = [
-    "BiasedPrior",
-    "Expected",
-    "LinkedPrior",
-    "Moments",
-    "NormalWishartPrior",
-    "RowPrior",
-    "RowSums",
-    "SparseNormalWishartPrior",
-    "draw_normal_gamma",
-    "draw_normal_gamma_by",
-    "lower_root",
-    "moments",
-    "normal_wishart",
-    "principal_axes",
-    "scatter",
-    "squares_of_columns",
-    "sums_of_columns",
-    "turned",
-]
-
-
 #: What returns sums of squares of all rows about a mean.
 RowSquares = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 

@@ -17,9 +17,6 @@ from cofactor.kernels.threads import cut_rows, library_limit, parallel_for
 from cofactor.problems.base import PenalizedProblem
 from cofactor.problems.observed import Entries
 
-__all__ = ["PatchedMatrix", "SingularProblem", "leading_by_passes", "leading_vectors", "orthonormal"]
-
-
 _ENTRIES_PER_BLOCK = 25_000
 _ROUNDING = 1e-12  # share of ‖A‖²: a smaller J is rounding
 _OVERSAMPLED = 16  # vectors more than asked for, and steps of subspace iteration: as good as exact for interactions

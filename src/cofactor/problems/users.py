@@ -22,8 +22,6 @@ from cofactor.problems.rows import EQUATIONS, Array, Rows, draw_by_equations
 from cofactor.samplers import Kept, Key, State
 from cofactor.solvers.parts import Answer, Part, Question, Rounds, Then
 
-__all__ = ["USER_PRIOR", "EntryUsers", "Users", "UsersHere", "UsersInShards", "generators_of_shards"]
-
 #: Arrays of the state that hold the parameters of the prior of users' rows.
 USER_PRIOR = ("user_mean", "user_precision", "user_weights", "user_weight_precision")
 

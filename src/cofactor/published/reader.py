@@ -16,22 +16,6 @@ from numpy.typing import NDArray
 from cofactor.errors import InvalidInputError
 from cofactor.text import did_you_mean, without_zero
 
-__all__ = [
-    "FOLDER",
-    "METRICS",
-    "SOURCES",
-    "Metric",
-    "Misprint",
-    "Printed",
-    "Published",
-    "load",
-    "matrices",
-    "matrix",
-    "names",
-    "printed",
-    "value",
-]
-
 FOLDER = Path(__file__).parent
 """Where the files are."""
 

@@ -42,8 +42,6 @@ from cofactor.plots import plot_critical_difference, plot_splits
 from cofactor.reports.pictures import drawn
 from cofactor.text import counted
 
-__all__ = ["comparison_page", "write_report"]
-
 Record = Mapping[str, Any]
 
 _MANY_PAIRS = 10  # more are folded: the reader sees them by opening the fold

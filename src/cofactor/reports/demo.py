@@ -27,8 +27,6 @@ from cofactor.pages import (
 )
 from cofactor.version import __version__
 
-__all__ = ["Recommended", "how_to_go_on", "pictures", "recommendations", "run", "write_files"]
-
 
 @dataclass(frozen=True)
 class Recommended:

@@ -13,8 +13,6 @@ from cofactor.metrics.by_label import heading, written
 from cofactor.pages import Html, Section, attachment, document, fold, highlights, paragraph, section, table, write_page
 from cofactor.text import counted
 
-__all__ = ["label_page", "write_label_report"]
-
 _SHOWN = 50  # labels that are shown at once; the others are folded
 _MOST = 2_000  # more rows would make the page slow to open: the others are in the attachment
 _WIDEST = 60  # characters of a name

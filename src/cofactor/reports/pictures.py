@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["drawn"]
-
 
 def drawn(picture: Axes | Figure, caption: str, *, alt: str = "", form: str = "svg") -> Html:
     """Return a picture inside the page, with its caption; no file is written.

@@ -15,8 +15,6 @@ from scipy.stats import rankdata
 
 from cofactor.errors import InvalidInputError, MissingPackageError
 
-__all__ = ["Diagnostics", "diagnose", "require_arviz", "split_r_hat", "to_inference_data"]
-
 #: With fewer draws, half a chain has no variance to compare.
 _FEWEST = 4
 

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.samplers.chain import is_kept
 
-__all__ = ["Kept", "Room", "SampleFile", "SamplesInMemory"]
-
 _TYPE = np.dtype(np.float32)
 
 

@@ -16,8 +16,6 @@ from cofactor.kernels import vectors
 from cofactor.solvers.linesearch import FlatLine, Line, wolfe_step
 from cofactor.solvers.result import Callback, Problem, Result, Trace, curvature_scale, require_smooth
 
-__all__ = ["FlatVectors", "ManyProblems", "Vectors", "lbfgs", "lbfgs_each", "quasi_newton"]
-
 
 class Vectors(Line, Protocol):
     """What `quasi_newton` asks of its vectors; it sees their inner products only.

@@ -10,8 +10,6 @@ from sklearn.exceptions import ConvergenceWarning
 from cofactor.kernels.nonnegative import nonnegative_rows
 from cofactor.kernels.threads import parallel_for
 
-__all__ = ["nonnegative_least_squares", "solve_positive"]
-
 
 def solve_positive(
     apply: Callable[[NDArray[np.float64]], NDArray[np.float64]],

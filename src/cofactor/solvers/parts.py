@@ -23,21 +23,6 @@ from numpy.typing import NDArray
 from cofactor.files import is_full
 from cofactor.progress import Pass, passing
 
-__all__ = [
-    "Answer",
-    "Journal",
-    "OneByOne",
-    "Part",
-    "Parts",
-    "Question",
-    "Rounds",
-    "Then",
-    "TreeSum",
-    "made",
-    "made_of",
-    "write_state",
-]
-
 Question = Mapping[str, Any]
 Answer = dict[str, NDArray[Any]]
 

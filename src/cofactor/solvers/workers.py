@@ -20,8 +20,6 @@ from cofactor.solvers.parts import Answer, Journal, Part, Question, Rounds, Tree
 from cofactor.text import counted
 from cofactor.version import __version__
 
-__all__ = ["OnWorkers", "check_packages"]
-
 #: Seconds between two looks at which workers are there.
 _LOOK = 0.5
 

@@ -53,8 +53,6 @@ from cofactor.service.baselines import LabelFrequencies
 from cofactor.service.results import Loaded
 from cofactor.text import counted
 
-__all__ = ["SHOWN", "Corpus", "FullLabelDemo", "LabelDemo", "made_up"]
-
 _SHOWN, _DEFAULT = ("LabelRidge", "OMF", "PLST", "MLkNN"), "LabelRidge"
 _ONE_BY_ONE, _FREQUENT = "binary relevance", "frequent tags"
 _KINDS = {"articles": "made-up news", "medical": "radiology reports"}

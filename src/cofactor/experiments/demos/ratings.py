@@ -43,8 +43,6 @@ from cofactor.reports.demo import Recommended
 from cofactor.service import task_named
 from cofactor.service.results import Loaded, Settings
 
-__all__ = ["RatingDemo", "fitted_recommender"]
-
 #: The weight of the penalty of each model that is fitted without a search: about what a search finds on both data sets.
 _ALPHAS = {"MMMF": 20.0, "HMF": 15.0, "ALS": 13.0}
 #: Genres of which a new user likes the best known invented films, and does not, with the ratings.

@@ -41,8 +41,6 @@ from cofactor.published import METRICS, Published
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["EXPERIMENTS"]
-
 PAPER = Paper("kumar")
 MLCHMF: Mapping[str, Mapping[str, Any]] = PAPER.facts["mlchmf"]
 GROPLE: Mapping[str, Mapping[str, Any]] = PAPER.facts["grople"]

@@ -35,8 +35,6 @@ from cofactor.plots.ratings import plot_embedding, plot_hyperplanes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["EXPERIMENTS"]
-
 PAPER = Paper("kumar")
 
 

@@ -21,8 +21,6 @@ from cofactor.text import without_zero
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["EXPERIMENTS"]
-
 PAPER = Paper("li")
 INVERSIONS: Mapping[str, str] = PAPER.facts["inversions"]
 RATES = {f"random ({rate:g})": rate for rate in (0.0, 0.25, 0.5, 0.75, 1.0)}

@@ -31,8 +31,6 @@ from cofactor.published import METRICS, Published
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["EXPERIMENTS"]
-
 PAPER = Paper("mnmtf")
 FEATURES: Mapping[str, int] = PAPER.facts["features"]
 PROJECTIONS = ("MLDA", "MLSI", "MDDM")

@@ -21,8 +21,6 @@ from cofactor.experiments.results import (
     printed_scores,
 )
 
-__all__ = ["EXPERIMENTS"]
-
 PAPER = Paper("omf")
 METHODS = ("BinaryRelevance", "CCA", "CompressedSensing", "PLST", "MME", "ANMF", "MNMF", "OMF")
 LEARNED, SEEN = VARIANTS["learned"], "on training rows"
