@@ -28,7 +28,7 @@ from under_load import Endured, Load, Ordeal, Question, Serving, known_users, ne
 
 import cofactor
 from cofactor.datasets import load_labels
-from cofactor.garbage import garbage_kept
+from cofactor.lazy import garbage_kept
 from cofactor.ratings import MMMF, OrdinalProbit, Recommender
 
 MODELS: dict[str, tuple[Callable[[int], Any], int]] = {  # and requests a second that were asked for

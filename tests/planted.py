@@ -253,7 +253,7 @@ ERRORS = (
     ),
     Planted(
         "pages do not escape texts",
-        "pages/rendering.py",
+        "pages/page.py",
         "autoescape=True",
         "autoescape=False",
         "tests/evaluation/test_escaping.py tests/test_reports.py",

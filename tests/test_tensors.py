@@ -8,7 +8,7 @@ from safetensors import numpy as safetensors
 from tests.together import together
 
 from cofactor.errors import InvalidInputError
-from cofactor.tensors import arrays_within
+from cofactor.persistence import arrays_within
 
 TYPES = ["?", "i1", "u1", "i2", "u2", "f2", "i4", "u4", "f4", "i8", "u8", "f8", "c8"]
 

@@ -30,11 +30,11 @@ from sklearn.linear_model import Ridge
 from sklearn.tree import DecisionTreeClassifier
 
 from cofactor.datasets import read_libsvm
-from cofactor.garbage import garbage_kept
 from cofactor.interrupts import begin_worker, held_back
 from cofactor.kernels import cache, threads
 from cofactor.labels import MODELS as LABEL_MODELS
 from cofactor.labels import TRANSFORMERS
+from cofactor.lazy import garbage_kept
 from cofactor.model.splits import StratifiedLabelKFold
 from cofactor.progress import when_compiling
 from cofactor.ratings import MMMF, RatingModel

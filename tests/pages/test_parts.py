@@ -12,7 +12,7 @@ from tests.together import together
 
 from cofactor import pages
 from cofactor.pages import Html, Section, document, parts, section, table
-from cofactor.pages.rendering import environment, style_sheet
+from cofactor.pages.page import environment, style_sheet
 
 HOSTILE = "<script>alert('1')</script> & \"2\""
 

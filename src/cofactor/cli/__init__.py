@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0
     """
     from cofactor.cli import interrupts
-    from cofactor.garbage import garbage_kept
+    from cofactor.lazy import garbage_kept
 
     if arguments is None:
         interrupts.own_the_process()

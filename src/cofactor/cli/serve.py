@@ -19,7 +19,7 @@ from cofactor.cli import options
 from cofactor.cli.files import load_model
 from cofactor.cli.interrupts import loading
 from cofactor.errors import InvalidInputError, MissingPackageError
-from cofactor.garbage import garbage_kept
+from cofactor.lazy import garbage_kept
 from cofactor.service import service_of
 from cofactor.service.base import about
 from cofactor.service.served import ModelFile, Served

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.checks import refuse_masked
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.limits import CELLS
-from cofactor.masks import refuse_masked
 
 Floats = NDArray[np.float64]
 

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg, sparse
 from scipy.special import expit
 
-from cofactor.checks import check_choice, check_number
+from cofactor.checks import as_weights, check_choice, check_number, relative_weights
 from cofactor.correlation.checks import Floats, as_features, as_labels, as_numbers, dense, is_sparse
 from cofactor.correlation.similarities import (
     CONSTANT,
@@ -38,7 +38,6 @@ from cofactor.kernels.threads import library_limit, parallel_for
 from cofactor.limits import CELLS
 from cofactor.problems.classifiers import LogisticProblems, Rotated, rotated
 from cofactor.solvers.lbfgs import lbfgs_each
-from cofactor.weights import as_weights, relative_weights
 
 RELEVANCES = ("pearson", "fisher")
 SIMILARITIES = ("correlation", "overlap", "euclidean")

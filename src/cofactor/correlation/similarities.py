@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import xlogy
 
+from cofactor.checks import as_weights
 from cofactor.correlation.checks import Floats, as_labels, as_table, is_sparse
 from cofactor.passes import batches
-from cofactor.weights import as_weights
 
 #: A column whose squared deviations from its mean are this share of its squares, or less, counts as constant.
 CONSTANT = 1e-12

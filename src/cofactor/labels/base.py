@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor import persistence
 from cofactor.checks import (
+    as_weights,
     check_callback,
     check_choice,
     check_number,
@@ -28,6 +29,7 @@ from cofactor.checks import (
     check_text,
     check_verbose,
     make_generator,
+    relative_weights,
 )
 from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.kernels.threads import blas_limit
@@ -110,7 +112,6 @@ from cofactor.passes import batches, rows_of, together
 from cofactor.recipe import Recipe
 from cofactor.solvers.result import Callback
 from cofactor.typing import Features, Labels, RandomState
-from cofactor.weights import as_weights, relative_weights
 
 #: What the facts of a model say of decisions by probabilities, beside the cut.
 _DECIDES = {

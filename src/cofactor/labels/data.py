@@ -17,7 +17,7 @@ from narwhals.stable.v2.dependencies import is_pandas_like_dataframe
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.checks import check_sparse, check_text, one_of
+from cofactor.checks import check_sparse, check_text, one_of, refuse_masked
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.frames import as_frame
 from cofactor.labels.features import (
@@ -29,7 +29,6 @@ from cofactor.labels.features import (
     first_without_number,
     is_sparse,
 )
-from cofactor.masks import refuse_masked
 from cofactor.model.convergence import callers_level
 from cofactor.recipe import Recipe
 from cofactor.text import few

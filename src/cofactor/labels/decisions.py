@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import expit, logit
 
-from cofactor.checks import one_of
+from cofactor.checks import as_weights, one_of, relative_weights
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.kernels.calibration import logit_histogram
 from cofactor.labels.calibration import FAR, Calibration, learn_with_sets, usable_scores
@@ -39,7 +39,6 @@ from cofactor.model.convergence import callers_level
 from cofactor.passes import batches
 from cofactor.text import counted
 from cofactor.typing import Labels
-from cofactor.weights import as_weights, relative_weights
 
 _PER_BLOCK = 1 << 22
 

@@ -12,10 +12,9 @@ from scipy import sparse
 from sklearn import get_config
 from sklearn.utils.validation import check_array, validate_data
 
-from cofactor.checks import check_sparse
+from cofactor.checks import check_sparse, refuse_masked
 from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.limits import LARGEST, SMALLEST
-from cofactor.masks import refuse_masked
 from cofactor.model.convergence import callers_level
 from cofactor.passes import InPasses, added, in_parts, together
 from cofactor.text import few

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn import config_context
 
-from cofactor.checks import resolve_size
+from cofactor.checks import as_weights, resolve_size
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.labels.data import (
     KnownLabels,
@@ -33,7 +33,6 @@ from cofactor.limits import FIT
 from cofactor.model.progress import Monitor
 from cofactor.passes import CELLS, InPasses, batches, in_parts, rows_of
 from cofactor.text import counted, few
-from cofactor.weights import as_weights
 
 #: Number of parts of the instances, of which one is held out, or more of them until there are `ENOUGH` instances.
 PARTS = 4

@@ -20,7 +20,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.checks import check_choice, check_number
+from cofactor.checks import as_weights, check_choice, check_number, relative_weights
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels.features import (
     CheckedFeatures,
@@ -40,7 +40,6 @@ from cofactor.model.convergence import callers_level
 from cofactor.passes import added, in_parts, together
 from cofactor.solvers.linear import solve_positive
 from cofactor.typing import Features
-from cofactor.weights import as_weights, relative_weights
 
 _LARGEST = 5000  # rows of the largest Gram matrix: 200 MB, and about 20 s to decompose
 #: Columns of features in passes up to which their Gram matrix is formed: 3.2 GB.

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cofactor.checks import refuse_masked
 from cofactor.errors import InvalidInputError
-from cofactor.masks import refuse_masked
 from cofactor.metrics.scale import as_scale, nearest_levels, to_levels
 from cofactor.text import counted
 

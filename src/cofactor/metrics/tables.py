@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.checks import refuse_masked
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.masks import refuse_masked
 from cofactor.text import counted
 from cofactor.typing import LABEL_DTYPE
 

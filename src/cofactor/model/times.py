@@ -11,11 +11,10 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.checks import listed
+from cofactor.checks import listed, refuse_masked
 from cofactor.columns import find_timestamp
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.frames import as_frame, as_series
-from cofactor.masks import refuse_masked
 from cofactor.model.convergence import callers_level
 from cofactor.text import counted, is_number, seconds_of_date
 

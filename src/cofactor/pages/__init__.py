@@ -10,7 +10,7 @@ A page is a `document` of parts and sections::
     write_page("comparison.html", page)
 """
 
-from cofactor.pages.page import Section, document, section, write_page
+from cofactor.pages.page import Html, Section, document, section, write_page
 from cofactor.pages.parts import (
     attachment,
     bar,
@@ -30,7 +30,6 @@ from cofactor.pages.parts import (
     strong,
     table,
 )
-from cofactor.pages.rendering import Html
 
 __all__ = [
     "Html",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cofactor.errors import InvalidInputError
 from cofactor.files import PathLike
-from cofactor.pages.rendering import Html, write_part
+from cofactor.pages.page import Html, write_part
 
 __all__ = [
     "attachment",

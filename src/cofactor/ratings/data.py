@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from cofactor.checks import as_weights
 from cofactor.coding import Coding
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.kernels import observed
@@ -35,7 +36,6 @@ from cofactor.ratings.interactions import (
 )
 from cofactor.text import counted, some_of
 from cofactor.typing import Pairs, RatingValues, SparseTable
-from cofactor.weights import as_weights
 
 #: Where more than this part of the ratings repeat a pair, the ids may come from wrong columns.
 SUSPICIOUS_SHARE = 0.25

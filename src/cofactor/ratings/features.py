@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.checks import listed
+from cofactor.checks import listed, refuse_masked
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.frames import as_array, as_frame, collected
-from cofactor.masks import refuse_masked
 from cofactor.model.convergence import callers_level
 from cofactor.model.state import check_array
 from cofactor.model.times import is_missing, pairs_for

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from cofactor.checks import check_sparse, listed
+from cofactor.checks import as_weights, check_sparse, listed, refuse_masked
 from cofactor.coding import Coding
 from cofactor.columns import (
     ROLES,
@@ -26,13 +26,11 @@ from cofactor.columns import (
 )
 from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.frames import as_array, as_frame, as_series, collected, ordered_codes
-from cofactor.masks import refuse_masked
 from cofactor.model.convergence import callers_level
 from cofactor.model.times import seconds_of, split_times, the_times, times_of_column
 from cofactor.ratings.ids import IdMap, id_column
 from cofactor.text import counted, is_number, some_of
 from cofactor.typing import Pairs, RatingValues
-from cofactor.weights import as_weights
 
 _NESTED = nw.List, nw.Array, nw.Struct
 

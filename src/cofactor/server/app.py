@@ -18,7 +18,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from cofactor.errors import InvalidInputError
-from cofactor.pages.rendering import COLOURS
+from cofactor.pages.page import COLOURS
 from cofactor.server.asking import BatchQueue
 from cofactor.server.failures import RefusalError, parsed, refusal_of
 from cofactor.server.guarding import Access, Guarded

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from cofactor.checks import check_sparse
+from cofactor.checks import as_weights, check_sparse
 from cofactor.columns import find_count, find_timestamp, names_ratings
 from cofactor.datasets.levels import looks_like_ratings
 from cofactor.errors import Argument, InvalidInputError
@@ -37,7 +37,6 @@ from cofactor.ratings.interactions import (
 from cofactor.ratings.ranking.held_out import HeldOut, Trials, popularity_prior
 from cofactor.text import counted, few
 from cofactor.typing import Pairs, RatingValues, SparseTable
-from cofactor.weights import as_weights
 
 #: The scale of interactions: level 2 for an item with one, level 1 for an item without; only interactions are stored.
 INTERACTED = np.array([0.0, 1.0])
