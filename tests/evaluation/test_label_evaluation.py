@@ -266,7 +266,7 @@ def test_selection_refits_to_everything_and_keeps_the_threshold(tmp_path):
     model = PLST.paper(**choice.parameters).fit(X, Y)
     np.testing.assert_allclose(selection.estimators_["learned"].decision_function(X), model.decision_function(X))
     np.testing.assert_array_equal(
-        selection.estimators_["learned"].predict(X), choice.threshold.apply(model.decision_function(X))
+        selection.estimators_["learned"].predict(X), choice.threshold.predict(model.decision_function(X))
     )
     plain = PLST.paper(**selection.choices_["plain"].parameters).fit(X, Y)
     np.testing.assert_array_equal(selection.estimators_["plain"].predict(X), plain.predict(X))

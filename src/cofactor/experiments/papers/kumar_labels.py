@@ -34,7 +34,6 @@ from cofactor.experiments.results import (
     statistic_rows,
     wins,
 )
-from cofactor.labels import GroPLE
 from cofactor.plots import plot_group_sparsity, plot_parameter_lines, plot_parameter_map
 from cofactor.published import METRICS, Published
 
@@ -265,13 +264,7 @@ def _mlchmf_diagrams(results: Sequence[Result]) -> Outcome:
 
 def _sparsity_cells(extent: Extent) -> list[Cell]:
     weights = [(0.001, 1.0)] if extent == "quick" else [(0.001, 1.0), (1.0, 1.0), (1.0, 10.0)]
-    place: dict[str, Any] = {
-        "method": "GroPLE",
-        "data": "medical",
-        "split": "all",
-        "checksum": checksum("medical"),
-        "uses": [GroPLE],
-    }
+    place: dict[str, Any] = {"method": "GroPLE", "data": "medical", "split": "all", "checksum": checksum("medical")}
     return [cell(group_sparsity, **place, alpha_u=u, alpha_v=v, n_groups=5) for u, v in weights]
 
 
