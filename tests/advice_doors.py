@@ -486,6 +486,7 @@ CASES: list[tuple[str, str | list[str]]] = [
     # Pictures.
     ("plots.plot_error_by_level({}, [1, 2])", "plots.plot_error_by_level({'ALS': [1.0, 2.0]}, [1, 2])"),
     ("plots.plot_scaling([1, 2], {})", "plots.plot_scaling([1, 2], {'ALS': [1.0, 2.0]})"),
+    ("plots.plot_threshold_curves({})", "plots.plot_threshold_curves({'micro F1': ([0.1, 0.2], [0.3, 0.4])})"),
     ("plots.plot_recall_curves({})", "plots.plot_recall_curves({'ALS': ([1, 2], [0.1, 0.2])})"),
     (
         "plots.plot_embedding([[0, 1], [1, 0]], [1, 0], [0.0], [3.5, 1])",
