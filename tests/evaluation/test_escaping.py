@@ -11,7 +11,8 @@ from markdown_it import MarkdownIt
 from tests.together import together
 
 from cofactor.evaluation import mean_table
-from cofactor.pages.escaping import in_latex, in_markdown, one_line
+from cofactor.pages.escaping import in_latex, in_markdown
+from cofactor.text import one_line
 
 ODD = [
     *("a|b", "*a*", "a*b*c", "_a_", "__init__", "a_b", "`a`", "``", "<script>alert(1)</script>", "&lt;", "a & b"),

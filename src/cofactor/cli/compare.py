@@ -339,7 +339,7 @@ def _tables(comparison: Comparison) -> Iterator[tuple[str, MeanTable]]:
 
 
 def _show(comparison: Comparison, tables: Mapping[str, MeanTable]) -> None:
-    from cofactor.pages.escaping import one_line
+    from cofactor.text import one_line
 
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     refused: dict[str, None] = {}  # mostly the same for all metrics

@@ -142,7 +142,7 @@ def _words(document: str | None, words: str | None) -> str:
 def _place(store: str | None) -> Path:
     if store is not None:
         return Path(store)
-    from cofactor.datasets.registry import cache_dir
+    from cofactor.files import cache_dir
 
     folder = cache_dir()
     folder.mkdir(parents=True, exist_ok=True)

@@ -61,7 +61,6 @@ if TYPE_CHECKING:
         FileCheck,
         Verification,
         available,
-        cache_dir,
         fetch,
         find_file,
         locate,
@@ -79,6 +78,7 @@ if TYPE_CHECKING:
     from cofactor.datasets.synthetic_movies import make_movies
     from cofactor.datasets.types import InteractionDataset, LabelDataset, RatingDataset
     from cofactor.datasets.write import write_blocks, write_table
+    from cofactor.files import cache_dir
     from cofactor.recipe import Recipe
 
 __all__ = [

@@ -31,7 +31,7 @@ from scipy.stats import rankdata
 from sklearn.utils import check_random_state
 
 from cofactor.errors import InvalidInputError
-from cofactor.pages.escaping import one_line
+from cofactor.text import one_line
 
 _DIGITS = 12  # significant digits that count: sums in another order must not break a tie
 

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from cofactor.errors import InvalidInputError
 from cofactor.evaluation.significance import Scores
 from cofactor.metrics import greater_is_better
-from cofactor.pages.escaping import in_latex, in_markdown, one_line
+from cofactor.pages.escaping import in_latex, in_markdown
+from cofactor.text import one_line
 
 Record = Mapping[str, Any]
 Split = tuple[str, int]

@@ -113,6 +113,9 @@ from cofactor.recipe import Recipe
 from cofactor.solvers.result import Callback
 from cofactor.typing import Features, Labels, RandomState
 
+__all__ = ["Capabilities", "CheckedFeatures", "FitInput", "LabelModel", "Predictions", "label_facts"]
+
+
 #: What the facts of a model say of decisions by probabilities, beside the cut.
 _DECIDES = {
     "micro": "by a cut of probabilities, for micro-F1",
