@@ -54,6 +54,10 @@ CASES: list[tuple[str, str | list[str]]] = [
     ("datasets.bin_edges([1, 2, 2], 4)", "datasets.bin_edges([1, 2, 2], bins=2)"),
     ("datasets.bin_edges([-1, 1, 2], 2, 'log')", "datasets.bin_edges([-1, 1, 2], 2, bin_by='quantile')"),
     (
+        "__import__('os').mkfifo('pipe'); datasets.read_libsvm('pipe')",
+        "typed('0,1 1:1\\n1 2:.5\\n'); datasets.read_libsvm('-')",
+    ),
+    (
         "datasets.read_ratings('counts.csv', bins=20, bin_by='width')",
         [
             "datasets.read_ratings('counts.csv', bins=5)",

@@ -7,6 +7,7 @@ import io
 import itertools
 import os
 import shutil
+import stat
 import sys
 import zlib
 from collections.abc import Iterator
@@ -133,8 +134,19 @@ def start_of(path: PathLike, size: int = START) -> bytes:
     """Return the first bytes of a file as they are; those of standard input, for ``-``, can still be read afterwards.
 
     Returns nothing if standard input cannot be looked at without using it up.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is a named pipe, of which the first bytes would be lost.
     """
     if os.fspath(path) != "-":
+        if stat.S_ISFIFO(os.stat(path).st_mode):
+            raise InvalidInputError(
+                "is a pipe, which can be read only once",
+                advice="give it as standard input, with - in its place",
+                place=Place(os.fspath(path)),
+            )
         with open(path, "rb") as file:
             return file.read(size)
     stream: Any = sys.stdin.buffer

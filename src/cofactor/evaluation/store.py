@@ -255,6 +255,8 @@ class ResultStore:
             why = "cannot be read or written: allow both in this folder, or give another name"
         elif isinstance(error, FileNotFoundError | NotADirectoryError):
             why = "cannot be made or found: its folder must exist"
+        elif isinstance(error, IsADirectoryError):
+            return StoreError(f"{error.filename}: is a folder, expected a result")
         else:
             why = f"{error.strerror or error}; what was stored is kept"
         return StoreError(f"{self.path}: {why}")
