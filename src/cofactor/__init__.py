@@ -10,27 +10,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from cofactor import correlation, datasets, evaluation, labels, losses, metrics, plots, ratings, solvers
-    from cofactor.version import __version__
+    from cofactor import correlation as correlation
+    from cofactor import datasets as datasets
+    from cofactor import evaluation as evaluation
+    from cofactor import labels as labels
+    from cofactor import losses as losses
+    from cofactor import metrics as metrics
+    from cofactor import plots as plots
+    from cofactor import ratings as ratings
+    from cofactor import solvers as solvers
+    from cofactor.version import __version__ as __version__
     from cofactor.warming import Warmth
 
-__all__ = [
-    "__version__",
-    "correlation",
-    "datasets",
-    "evaluation",
-    "labels",
-    "load",
-    "losses",
-    "metrics",
-    "plots",
-    "ratings",
-    "save",
-    "solvers",
-    "warm_up",
-]
 
-__getattr__, __dir__ = exports(__name__)
+__getattr__, __dir__, __all__ = exports(__name__)
 
 
 def load(path: str | Path, data: memoryview | None = None) -> Any:

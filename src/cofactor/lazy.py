@@ -14,11 +14,11 @@ from typing import Any, Self, TypeVar, cast
 _Value = TypeVar("_Value")
 
 
-def exports(package: str, *, before: str = "") -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` of a package, which load a name of its ``__all__`` when it is used.
+def exports(package: str, *, before: str = "") -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package, which loads a name when it is used.
 
-    Where the names come from is said once, by the imports below ``if TYPE_CHECKING:`` in the package, which type
-    checkers and editors read too.
+    Public are the names that the package imports as themselves below ``if TYPE_CHECKING:``, in the form which says so
+    to type checkers and editors too, and what it defines itself without a leading underscore.
 
     Parameters
     ----------
@@ -34,39 +34,40 @@ def exports(package: str, *, before: str = "") -> tuple[Callable[[str], Any], Ca
     A package has these lines::
 
         if TYPE_CHECKING:
-            from package.module import Model
+            from package.module import Model as Model
 
-        __all__ = ["Model"]
-        __getattr__, __dir__ = exports(__name__)
+        __getattr__, __dir__, __all__ = exports(__name__)
     """
     module = sys.modules[package]
     spec = module.__spec__
-    source = spec.loader.get_source(package)  # type: ignore[union-attr]  # a package that is imported has both
-    imports = [
-        (str(node.module), alias.name, alias.asname or alias.name)
-        for block in ast.parse(source).body
+    source = ast.parse(spec.loader.get_source(package))  # type: ignore[union-attr]  # an imported package has both
+    origins = {
+        alias.name: str(node.module)
+        for block in source.body
         if isinstance(block, ast.If) and getattr(block.test, "id", "") == "TYPE_CHECKING"
         for node in block.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
-    ]
-    origins = {name: (origin, inside) for origin, inside, name in imports if name in module.__all__}
+        if alias.asname == alias.name
+    }
+    defined = [node.name for node in source.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    defined += [ast.unparse(node.target) for node in source.body if isinstance(node, ast.AnnAssign)]
+    names = sorted({*origins, *(name for name in defined if not name.startswith("_"))})
 
     def load(name: str) -> Any:
         if name not in origins:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        origin, inside = origins[name]
         with garbage_kept(lasting=True):
-            if origin == package:
+            if origins[name] == package:
                 value = import_module(f"{package}.{name}")
             else:
                 if before:
                     import_module(before)
-                value = getattr(import_module(origin), inside)
+                value = getattr(import_module(origins[name]), name)
         setattr(module, name, value)
         return value
 
-    return load, lambda: sorted({*vars(module), *module.__all__})
+    return load, lambda: sorted({*vars(module), *names}), names
 
 
 class Registry(UserDict[str, _Value]):

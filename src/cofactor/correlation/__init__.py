@@ -23,64 +23,31 @@ from typing import TYPE_CHECKING
 from cofactor.lazy import exports
 
 if TYPE_CHECKING:
-    from cofactor.correlation.conditional import (
-        LABEL_MEASURES,
-        MEASURES,
-        feature_correlation,
-        likelihood_gain,
-        measured,
-        partial_correlation,
-    )
-    from cofactor.correlation.similarities import (
-        chi_squared,
-        co_occurrence,
-        cosine,
-        jaccard,
-        mutual_information,
-        normalized,
-        pearson,
-        squared_pearson,
-    )
-    from cofactor.correlation.structures import (
-        disjoint_clusters,
-        greedy_chain,
-        maximum_spanning_tree,
-        normalized_cut_clusters,
-        normalized_inversions,
-        overlapping_clusters,
-        positive_part,
-        random_chain,
-        random_clusters,
-        self_tuning_affinity,
-        spectral_groups,
-    )
+    from cofactor.correlation.conditional import LABEL_MEASURES as LABEL_MEASURES
+    from cofactor.correlation.conditional import MEASURES as MEASURES
+    from cofactor.correlation.conditional import feature_correlation as feature_correlation
+    from cofactor.correlation.conditional import likelihood_gain as likelihood_gain
+    from cofactor.correlation.conditional import measured as measured
+    from cofactor.correlation.conditional import partial_correlation as partial_correlation
+    from cofactor.correlation.similarities import chi_squared as chi_squared
+    from cofactor.correlation.similarities import co_occurrence as co_occurrence
+    from cofactor.correlation.similarities import cosine as cosine
+    from cofactor.correlation.similarities import jaccard as jaccard
+    from cofactor.correlation.similarities import mutual_information as mutual_information
+    from cofactor.correlation.similarities import normalized as normalized
+    from cofactor.correlation.similarities import pearson as pearson
+    from cofactor.correlation.similarities import squared_pearson as squared_pearson
+    from cofactor.correlation.structures import disjoint_clusters as disjoint_clusters
+    from cofactor.correlation.structures import greedy_chain as greedy_chain
+    from cofactor.correlation.structures import maximum_spanning_tree as maximum_spanning_tree
+    from cofactor.correlation.structures import normalized_cut_clusters as normalized_cut_clusters
+    from cofactor.correlation.structures import normalized_inversions as normalized_inversions
+    from cofactor.correlation.structures import overlapping_clusters as overlapping_clusters
+    from cofactor.correlation.structures import positive_part as positive_part
+    from cofactor.correlation.structures import random_chain as random_chain
+    from cofactor.correlation.structures import random_clusters as random_clusters
+    from cofactor.correlation.structures import self_tuning_affinity as self_tuning_affinity
+    from cofactor.correlation.structures import spectral_groups as spectral_groups
 
-__all__ = [
-    "LABEL_MEASURES",
-    "MEASURES",
-    "chi_squared",
-    "co_occurrence",
-    "cosine",
-    "disjoint_clusters",
-    "feature_correlation",
-    "greedy_chain",
-    "jaccard",
-    "likelihood_gain",
-    "maximum_spanning_tree",
-    "measured",
-    "mutual_information",
-    "normalized",
-    "normalized_cut_clusters",
-    "normalized_inversions",
-    "overlapping_clusters",
-    "partial_correlation",
-    "pearson",
-    "positive_part",
-    "random_chain",
-    "random_clusters",
-    "self_tuning_affinity",
-    "spectral_groups",
-    "squared_pearson",
-]
 
-__getattr__, __dir__ = exports(__name__)
+__getattr__, __dir__, __all__ = exports(__name__)

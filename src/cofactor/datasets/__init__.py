@@ -45,89 +45,52 @@ from typing import TYPE_CHECKING
 from cofactor.lazy import exports
 
 if TYPE_CHECKING:
-    from cofactor.coding import Coding
-    from cofactor.datasets.chunks import LabelChunks, write_chunks
-    from cofactor.datasets.levels import bin_edges, bin_ratings
-    from cofactor.datasets.load import load_jester, load_labels, load_movielens, load_ratings, load_side_features
-    from cofactor.datasets.readers.arff import read_arff, read_label_names
-    from cofactor.datasets.readers.features import read_side_features
-    from cofactor.datasets.readers.label_tables import read_label_table
-    from cofactor.datasets.readers.matlab import read_mat
-    from cofactor.datasets.readers.ratings import read_interactions, read_pairs, read_ratings, read_timed_pairs
-    from cofactor.datasets.readers.svmlight import read_libsvm, write_libsvm
-    from cofactor.datasets.registry import (
-        DatasetNotFoundError,
-        DatasetStatus,
-        FileCheck,
-        Verification,
-        available,
-        fetch,
-        find_file,
-        locate,
-        verify,
-    )
-    from cofactor.datasets.synthetic import (
-        InteractionTruth,
-        LabelTruth,
-        make_events,
-        make_interactions,
-        make_labels,
-        make_ratings,
-    )
-    from cofactor.datasets.synthetic_articles import Articles, make_articles
-    from cofactor.datasets.synthetic_movies import make_movies
-    from cofactor.datasets.types import InteractionDataset, LabelDataset, RatingDataset
-    from cofactor.datasets.write import write_blocks, write_table
-    from cofactor.files import cache_dir
-    from cofactor.recipe import Recipe
+    from cofactor.coding import Coding as Coding
+    from cofactor.datasets.chunks import LabelChunks as LabelChunks
+    from cofactor.datasets.chunks import write_chunks as write_chunks
+    from cofactor.datasets.levels import bin_edges as bin_edges
+    from cofactor.datasets.levels import bin_ratings as bin_ratings
+    from cofactor.datasets.load import load_jester as load_jester
+    from cofactor.datasets.load import load_labels as load_labels
+    from cofactor.datasets.load import load_movielens as load_movielens
+    from cofactor.datasets.load import load_ratings as load_ratings
+    from cofactor.datasets.load import load_side_features as load_side_features
+    from cofactor.datasets.readers.arff import read_arff as read_arff
+    from cofactor.datasets.readers.arff import read_label_names as read_label_names
+    from cofactor.datasets.readers.features import read_side_features as read_side_features
+    from cofactor.datasets.readers.label_tables import read_label_table as read_label_table
+    from cofactor.datasets.readers.matlab import read_mat as read_mat
+    from cofactor.datasets.readers.ratings import read_interactions as read_interactions
+    from cofactor.datasets.readers.ratings import read_pairs as read_pairs
+    from cofactor.datasets.readers.ratings import read_ratings as read_ratings
+    from cofactor.datasets.readers.ratings import read_timed_pairs as read_timed_pairs
+    from cofactor.datasets.readers.svmlight import read_libsvm as read_libsvm
+    from cofactor.datasets.readers.svmlight import write_libsvm as write_libsvm
+    from cofactor.datasets.registry import DatasetNotFoundError as DatasetNotFoundError
+    from cofactor.datasets.registry import DatasetStatus as DatasetStatus
+    from cofactor.datasets.registry import FileCheck as FileCheck
+    from cofactor.datasets.registry import Verification as Verification
+    from cofactor.datasets.registry import available as available
+    from cofactor.datasets.registry import fetch as fetch
+    from cofactor.datasets.registry import find_file as find_file
+    from cofactor.datasets.registry import locate as locate
+    from cofactor.datasets.registry import verify as verify
+    from cofactor.datasets.synthetic import InteractionTruth as InteractionTruth
+    from cofactor.datasets.synthetic import LabelTruth as LabelTruth
+    from cofactor.datasets.synthetic import make_events as make_events
+    from cofactor.datasets.synthetic import make_interactions as make_interactions
+    from cofactor.datasets.synthetic import make_labels as make_labels
+    from cofactor.datasets.synthetic import make_ratings as make_ratings
+    from cofactor.datasets.synthetic_articles import Articles as Articles
+    from cofactor.datasets.synthetic_articles import make_articles as make_articles
+    from cofactor.datasets.synthetic_movies import make_movies as make_movies
+    from cofactor.datasets.types import InteractionDataset as InteractionDataset
+    from cofactor.datasets.types import LabelDataset as LabelDataset
+    from cofactor.datasets.types import RatingDataset as RatingDataset
+    from cofactor.datasets.write import write_blocks as write_blocks
+    from cofactor.datasets.write import write_table as write_table
+    from cofactor.files import cache_dir as cache_dir
+    from cofactor.recipe import Recipe as Recipe
 
-__all__ = [
-    "Articles",
-    "Coding",
-    "DatasetNotFoundError",
-    "DatasetStatus",
-    "FileCheck",
-    "InteractionDataset",
-    "InteractionTruth",
-    "LabelChunks",
-    "LabelDataset",
-    "LabelTruth",
-    "RatingDataset",
-    "Recipe",
-    "Verification",
-    "available",
-    "bin_edges",
-    "bin_ratings",
-    "cache_dir",
-    "fetch",
-    "find_file",
-    "load_jester",
-    "load_labels",
-    "load_movielens",
-    "load_ratings",
-    "load_side_features",
-    "locate",
-    "make_articles",
-    "make_events",
-    "make_interactions",
-    "make_labels",
-    "make_movies",
-    "make_ratings",
-    "read_arff",
-    "read_interactions",
-    "read_label_names",
-    "read_label_table",
-    "read_libsvm",
-    "read_mat",
-    "read_pairs",
-    "read_ratings",
-    "read_side_features",
-    "read_timed_pairs",
-    "verify",
-    "write_blocks",
-    "write_chunks",
-    "write_libsvm",
-    "write_table",
-]
 
-__getattr__, __dir__ = exports(__name__)
+__getattr__, __dir__, __all__ = exports(__name__)

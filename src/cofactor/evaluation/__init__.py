@@ -7,113 +7,67 @@ from typing import TYPE_CHECKING
 from cofactor.lazy import exports
 
 if TYPE_CHECKING:
-    from sklearn.model_selection import KFold
+    from sklearn.model_selection import KFold as KFold
 
-    from cofactor.evaluation.comparison import METRICS, Comparison, compare
-    from cofactor.evaluation.labels import decodings, evaluate_labels, fold_means
-    from cofactor.evaluation.protocols import FoldInScorer, evaluate
-    from cofactor.evaluation.recommendations import RecommendationScores, evaluate_recommendations
-    from cofactor.evaluation.running import Cell, Interrupted, RunProgress, cell, run_cells
-    from cofactor.evaluation.scalings import SCALINGS, best_scaling
-    from cofactor.evaluation.significance import (
-        Conclusions,
-        Friedman,
-        Nemenyi,
-        Posterior,
-        Scores,
-        Wilcoxon,
-        conclude,
-        correlated_t,
-        friedman,
-        holm,
-        nemenyi,
-        signed_rank,
-        what_applies,
-        wilcoxon_holm,
-    )
-    from cofactor.evaluation.store import Result, ResultStore, StoreError, tidy
-    from cofactor.evaluation.tables import MeanTable, mean_table, split_scores
-    from cofactor.model.named_splits import LABEL_PROTOCOLS, PROTOCOLS, splitter_of
-    from cofactor.model.selection.grid import select_parameters
-    from cofactor.model.selection.judges import Choice
-    from cofactor.model.selection.path import Validation, select_alpha
-    from cofactor.model.selection.search import Search
-    from cofactor.model.selection.trials import out_of_fold_scores, try_all
-    from cofactor.model.splits import (
-        GivenSplits,
-        GroupedLabelKFold,
-        Holdout,
-        NewUsers,
-        PerUserHoldout,
-        StratifiedLabelHoldout,
-        StratifiedLabelKFold,
-        StrongGeneralization,
-        TimeSplit,
-        UserLast,
-        WeakGeneralization,
-    )
+    from cofactor.evaluation.comparison import METRICS as METRICS
+    from cofactor.evaluation.comparison import Comparison as Comparison
+    from cofactor.evaluation.comparison import compare as compare
+    from cofactor.evaluation.labels import decodings as decodings
+    from cofactor.evaluation.labels import evaluate_labels as evaluate_labels
+    from cofactor.evaluation.labels import fold_means as fold_means
+    from cofactor.evaluation.protocols import FoldInScorer as FoldInScorer
+    from cofactor.evaluation.protocols import evaluate as evaluate
+    from cofactor.evaluation.recommendations import RecommendationScores as RecommendationScores
+    from cofactor.evaluation.recommendations import evaluate_recommendations as evaluate_recommendations
+    from cofactor.evaluation.running import Cell as Cell
+    from cofactor.evaluation.running import Interrupted as Interrupted
+    from cofactor.evaluation.running import RunProgress as RunProgress
+    from cofactor.evaluation.running import cell as cell
+    from cofactor.evaluation.running import run_cells as run_cells
+    from cofactor.evaluation.scalings import SCALINGS as SCALINGS
+    from cofactor.evaluation.scalings import best_scaling as best_scaling
+    from cofactor.evaluation.significance import Conclusions as Conclusions
+    from cofactor.evaluation.significance import Friedman as Friedman
+    from cofactor.evaluation.significance import Nemenyi as Nemenyi
+    from cofactor.evaluation.significance import Posterior as Posterior
+    from cofactor.evaluation.significance import Scores as Scores
+    from cofactor.evaluation.significance import Wilcoxon as Wilcoxon
+    from cofactor.evaluation.significance import conclude as conclude
+    from cofactor.evaluation.significance import correlated_t as correlated_t
+    from cofactor.evaluation.significance import friedman as friedman
+    from cofactor.evaluation.significance import holm as holm
+    from cofactor.evaluation.significance import nemenyi as nemenyi
+    from cofactor.evaluation.significance import signed_rank as signed_rank
+    from cofactor.evaluation.significance import what_applies as what_applies
+    from cofactor.evaluation.significance import wilcoxon_holm as wilcoxon_holm
+    from cofactor.evaluation.store import Result as Result
+    from cofactor.evaluation.store import ResultStore as ResultStore
+    from cofactor.evaluation.store import StoreError as StoreError
+    from cofactor.evaluation.store import tidy as tidy
+    from cofactor.evaluation.tables import MeanTable as MeanTable
+    from cofactor.evaluation.tables import mean_table as mean_table
+    from cofactor.evaluation.tables import split_scores as split_scores
+    from cofactor.model.named_splits import LABEL_PROTOCOLS as LABEL_PROTOCOLS
+    from cofactor.model.named_splits import PROTOCOLS as PROTOCOLS
+    from cofactor.model.named_splits import splitter_of as splitter_of
+    from cofactor.model.selection.grid import select_parameters as select_parameters
+    from cofactor.model.selection.judges import Choice as Choice
+    from cofactor.model.selection.path import Validation as Validation
+    from cofactor.model.selection.path import select_alpha as select_alpha
+    from cofactor.model.selection.search import Search as Search
+    from cofactor.model.selection.trials import out_of_fold_scores as out_of_fold_scores
+    from cofactor.model.selection.trials import try_all as try_all
+    from cofactor.model.splits import GivenSplits as GivenSplits
+    from cofactor.model.splits import GroupedLabelKFold as GroupedLabelKFold
+    from cofactor.model.splits import Holdout as Holdout
+    from cofactor.model.splits import NewUsers as NewUsers
+    from cofactor.model.splits import PerUserHoldout as PerUserHoldout
+    from cofactor.model.splits import StratifiedLabelHoldout as StratifiedLabelHoldout
+    from cofactor.model.splits import StratifiedLabelKFold as StratifiedLabelKFold
+    from cofactor.model.splits import StrongGeneralization as StrongGeneralization
+    from cofactor.model.splits import TimeSplit as TimeSplit
+    from cofactor.model.splits import UserLast as UserLast
+    from cofactor.model.splits import WeakGeneralization as WeakGeneralization
 
-__all__ = [
-    "LABEL_PROTOCOLS",
-    "METRICS",
-    "PROTOCOLS",
-    "SCALINGS",
-    "Cell",
-    "Choice",
-    "Comparison",
-    "Conclusions",
-    "FoldInScorer",
-    "Friedman",
-    "GivenSplits",
-    "GroupedLabelKFold",
-    "Holdout",
-    "Interrupted",
-    "KFold",
-    "MeanTable",
-    "Nemenyi",
-    "NewUsers",
-    "PerUserHoldout",
-    "Posterior",
-    "RecommendationScores",
-    "Result",
-    "ResultStore",
-    "RunProgress",
-    "Scores",
-    "Search",
-    "StoreError",
-    "StratifiedLabelHoldout",
-    "StratifiedLabelKFold",
-    "StrongGeneralization",
-    "TimeSplit",
-    "UserLast",
-    "Validation",
-    "WeakGeneralization",
-    "Wilcoxon",
-    "best_scaling",
-    "cell",
-    "compare",
-    "conclude",
-    "correlated_t",
-    "decodings",
-    "evaluate",
-    "evaluate_labels",
-    "evaluate_recommendations",
-    "fold_means",
-    "friedman",
-    "holm",
-    "mean_table",
-    "nemenyi",
-    "out_of_fold_scores",
-    "run_cells",
-    "select_alpha",
-    "select_parameters",
-    "signed_rank",
-    "split_scores",
-    "splitter_of",
-    "tidy",
-    "try_all",
-    "what_applies",
-    "wilcoxon_holm",
-]
 
-__getattr__, __dir__ = exports(__name__)
+__getattr__, __dir__, __all__ = exports(__name__)

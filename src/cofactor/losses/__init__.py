@@ -13,38 +13,24 @@ from typing import TYPE_CHECKING
 from cofactor.lazy import exports
 
 if TYPE_CHECKING:
-    from cofactor.losses.base import EntryLoss, Work
-    from cofactor.losses.binary import (
-        MARGIN_LOSSES,
-        Hinge,
-        Logistic,
-        MarginLoss,
-        ModifiedSquare,
-        SmoothHinge,
-        ZeroOne,
-    )
-    from cofactor.losses.ordinal import AllThreshold, ImmediateThreshold, Proximal, ToPlanes
-    from cofactor.losses.real import BetaDivergence, ItakuraSaito, KullbackLeibler, LogisticSquared, Squared
+    from cofactor.losses.base import EntryLoss as EntryLoss
+    from cofactor.losses.base import Work as Work
+    from cofactor.losses.binary import MARGIN_LOSSES as MARGIN_LOSSES
+    from cofactor.losses.binary import Hinge as Hinge
+    from cofactor.losses.binary import Logistic as Logistic
+    from cofactor.losses.binary import MarginLoss as MarginLoss
+    from cofactor.losses.binary import ModifiedSquare as ModifiedSquare
+    from cofactor.losses.binary import SmoothHinge as SmoothHinge
+    from cofactor.losses.binary import ZeroOne as ZeroOne
+    from cofactor.losses.ordinal import AllThreshold as AllThreshold
+    from cofactor.losses.ordinal import ImmediateThreshold as ImmediateThreshold
+    from cofactor.losses.ordinal import Proximal as Proximal
+    from cofactor.losses.ordinal import ToPlanes as ToPlanes
+    from cofactor.losses.real import BetaDivergence as BetaDivergence
+    from cofactor.losses.real import ItakuraSaito as ItakuraSaito
+    from cofactor.losses.real import KullbackLeibler as KullbackLeibler
+    from cofactor.losses.real import LogisticSquared as LogisticSquared
+    from cofactor.losses.real import Squared as Squared
 
-__all__ = [
-    "MARGIN_LOSSES",
-    "AllThreshold",
-    "BetaDivergence",
-    "EntryLoss",
-    "Hinge",
-    "ImmediateThreshold",
-    "ItakuraSaito",
-    "KullbackLeibler",
-    "Logistic",
-    "LogisticSquared",
-    "MarginLoss",
-    "ModifiedSquare",
-    "Proximal",
-    "SmoothHinge",
-    "Squared",
-    "ToPlanes",
-    "Work",
-    "ZeroOne",
-]
 
-__getattr__, __dir__ = exports(__name__)
+__getattr__, __dir__, __all__ = exports(__name__)

@@ -51,72 +51,41 @@ from typing import TYPE_CHECKING
 from cofactor.lazy import exports
 
 if TYPE_CHECKING:
-    from cofactor.plots.comparison import (
-        plot_critical_difference,
-        plot_error_by_level,
-        plot_learning_curves,
-        plot_splits,
-    )
-    from cofactor.plots.correlations import plot_correlations, plot_label_structure
-    from cofactor.plots.curves import plot_convergence, plot_likelihood, plot_scaling, plot_tradeoff, plot_validation
-    from cofactor.plots.drift import plot_drift, plot_drift_times
-    from cofactor.plots.figures import OKABE_ITO, save_figure
-    from cofactor.plots.labels import (
-        plot_cooccurrence,
-        plot_group_sparsity,
-        plot_marginals,
-        plot_threshold_curves,
-        prediction_table,
-    )
-    from cofactor.plots.parameters import plot_parameter_lines, plot_parameter_map
-    from cofactor.plots.probabilities import plot_label_reliability, plot_reliability, plot_trace
-    from cofactor.plots.ratings import plot_confusion, plot_embedding, plot_hyperplanes
-    from cofactor.plots.recommendations import (
-        plot_coverage_tradeoff,
-        plot_interaction_reliability,
-        plot_popularity,
-        plot_reasons,
-        plot_recall_curves,
-        plot_recommendations,
-    )
-    from cofactor.plots.trees import plot_label_tree
+    from cofactor.plots.comparison import plot_critical_difference as plot_critical_difference
+    from cofactor.plots.comparison import plot_error_by_level as plot_error_by_level
+    from cofactor.plots.comparison import plot_learning_curves as plot_learning_curves
+    from cofactor.plots.comparison import plot_splits as plot_splits
+    from cofactor.plots.correlations import plot_correlations as plot_correlations
+    from cofactor.plots.correlations import plot_label_structure as plot_label_structure
+    from cofactor.plots.curves import plot_convergence as plot_convergence
+    from cofactor.plots.curves import plot_likelihood as plot_likelihood
+    from cofactor.plots.curves import plot_scaling as plot_scaling
+    from cofactor.plots.curves import plot_tradeoff as plot_tradeoff
+    from cofactor.plots.curves import plot_validation as plot_validation
+    from cofactor.plots.drift import plot_drift as plot_drift
+    from cofactor.plots.drift import plot_drift_times as plot_drift_times
+    from cofactor.plots.figures import OKABE_ITO as OKABE_ITO
+    from cofactor.plots.figures import save_figure as save_figure
+    from cofactor.plots.labels import plot_cooccurrence as plot_cooccurrence
+    from cofactor.plots.labels import plot_group_sparsity as plot_group_sparsity
+    from cofactor.plots.labels import plot_marginals as plot_marginals
+    from cofactor.plots.labels import plot_threshold_curves as plot_threshold_curves
+    from cofactor.plots.labels import prediction_table as prediction_table
+    from cofactor.plots.parameters import plot_parameter_lines as plot_parameter_lines
+    from cofactor.plots.parameters import plot_parameter_map as plot_parameter_map
+    from cofactor.plots.probabilities import plot_label_reliability as plot_label_reliability
+    from cofactor.plots.probabilities import plot_reliability as plot_reliability
+    from cofactor.plots.probabilities import plot_trace as plot_trace
+    from cofactor.plots.ratings import plot_confusion as plot_confusion
+    from cofactor.plots.ratings import plot_embedding as plot_embedding
+    from cofactor.plots.ratings import plot_hyperplanes as plot_hyperplanes
+    from cofactor.plots.recommendations import plot_coverage_tradeoff as plot_coverage_tradeoff
+    from cofactor.plots.recommendations import plot_interaction_reliability as plot_interaction_reliability
+    from cofactor.plots.recommendations import plot_popularity as plot_popularity
+    from cofactor.plots.recommendations import plot_reasons as plot_reasons
+    from cofactor.plots.recommendations import plot_recall_curves as plot_recall_curves
+    from cofactor.plots.recommendations import plot_recommendations as plot_recommendations
+    from cofactor.plots.trees import plot_label_tree as plot_label_tree
 
-__all__ = [
-    "OKABE_ITO",
-    "plot_confusion",
-    "plot_convergence",
-    "plot_cooccurrence",
-    "plot_correlations",
-    "plot_coverage_tradeoff",
-    "plot_critical_difference",
-    "plot_drift",
-    "plot_drift_times",
-    "plot_embedding",
-    "plot_error_by_level",
-    "plot_group_sparsity",
-    "plot_hyperplanes",
-    "plot_interaction_reliability",
-    "plot_label_reliability",
-    "plot_label_structure",
-    "plot_label_tree",
-    "plot_learning_curves",
-    "plot_likelihood",
-    "plot_marginals",
-    "plot_parameter_lines",
-    "plot_parameter_map",
-    "plot_popularity",
-    "plot_reasons",
-    "plot_recall_curves",
-    "plot_recommendations",
-    "plot_reliability",
-    "plot_scaling",
-    "plot_splits",
-    "plot_threshold_curves",
-    "plot_trace",
-    "plot_tradeoff",
-    "plot_validation",
-    "prediction_table",
-    "save_figure",
-]
 
-__getattr__, __dir__ = exports(__name__)
+__getattr__, __dir__, __all__ = exports(__name__)

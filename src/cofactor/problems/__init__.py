@@ -7,37 +7,25 @@ from typing import TYPE_CHECKING
 from cofactor.lazy import exports
 
 if TYPE_CHECKING:
-    from cofactor.problems.base import Layout, PartialProblem, PenalizedProblem
-    from cofactor.problems.joint import JointLeastSquaresProblem, LinkedProblem
-    from cofactor.problems.label_sets import LabelSetProblem
-    from cofactor.problems.least_squares import LeastSquaresProblem
-    from cofactor.problems.lowrank import LowRankProblem, ReducedRankProblem
-    from cofactor.problems.nonnegative import NonnegativeProblem, NonnegativeTableProblem, TriFactorizationProblem
-    from cofactor.problems.observed import ObservedProblem
-    from cofactor.problems.profiles import AttitudeProblem, ProfileProblem
-    from cofactor.problems.regression import GroupEmbeddingProblem, RegressionProblem
-    from cofactor.problems.singular import PatchedMatrix, SingularProblem
+    from cofactor.problems.base import Layout as Layout
+    from cofactor.problems.base import PartialProblem as PartialProblem
+    from cofactor.problems.base import PenalizedProblem as PenalizedProblem
+    from cofactor.problems.joint import JointLeastSquaresProblem as JointLeastSquaresProblem
+    from cofactor.problems.joint import LinkedProblem as LinkedProblem
+    from cofactor.problems.label_sets import LabelSetProblem as LabelSetProblem
+    from cofactor.problems.least_squares import LeastSquaresProblem as LeastSquaresProblem
+    from cofactor.problems.lowrank import LowRankProblem as LowRankProblem
+    from cofactor.problems.lowrank import ReducedRankProblem as ReducedRankProblem
+    from cofactor.problems.nonnegative import NonnegativeProblem as NonnegativeProblem
+    from cofactor.problems.nonnegative import NonnegativeTableProblem as NonnegativeTableProblem
+    from cofactor.problems.nonnegative import TriFactorizationProblem as TriFactorizationProblem
+    from cofactor.problems.observed import ObservedProblem as ObservedProblem
+    from cofactor.problems.profiles import AttitudeProblem as AttitudeProblem
+    from cofactor.problems.profiles import ProfileProblem as ProfileProblem
+    from cofactor.problems.regression import GroupEmbeddingProblem as GroupEmbeddingProblem
+    from cofactor.problems.regression import RegressionProblem as RegressionProblem
+    from cofactor.problems.singular import PatchedMatrix as PatchedMatrix
+    from cofactor.problems.singular import SingularProblem as SingularProblem
 
-__all__ = [
-    "AttitudeProblem",
-    "GroupEmbeddingProblem",
-    "JointLeastSquaresProblem",
-    "LabelSetProblem",
-    "Layout",
-    "LeastSquaresProblem",
-    "LinkedProblem",
-    "LowRankProblem",
-    "NonnegativeProblem",
-    "NonnegativeTableProblem",
-    "ObservedProblem",
-    "PartialProblem",
-    "PatchedMatrix",
-    "PenalizedProblem",
-    "ProfileProblem",
-    "ReducedRankProblem",
-    "RegressionProblem",
-    "SingularProblem",
-    "TriFactorizationProblem",
-]
 
-__getattr__, __dir__ = exports(__name__)
+__getattr__, __dir__, __all__ = exports(__name__)

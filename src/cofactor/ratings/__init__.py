@@ -1,6 +1,6 @@
 """Models of ratings: users × items, on a discrete scale.
 
-`MODELS` is the registry: a new model is one file, its import here, and its name in `MODELS` and `__all__`. Contract
+`MODELS` is the registry: a new model is one file, its import here, and its name in `MODELS`. Contract
 tests, the command line and `cofactor.load` find all models there. Models of interactions, whatever the rating, have a
 registry of their own, `cofactor.ratings.ranking.MODELS`.
 """
@@ -12,42 +12,44 @@ from typing import TYPE_CHECKING
 from cofactor.lazy import Registry, exports
 
 if TYPE_CHECKING:
-    from cofactor.ratings import ranking
-    from cofactor.ratings.base import RatingModel
-    from cofactor.ratings.data import Ratings, as_ratings
-    from cofactor.ratings.ensemble import Ensemble
-    from cofactor.ratings.factors.als import ALS
-    from cofactor.ratings.factors.bmmmf import BinaryMMMF
-    from cofactor.ratings.factors.hmf import HMF
-    from cofactor.ratings.factors.ipmmmf import IPMMMF
-    from cofactor.ratings.factors.mmmf import MMMF
-    from cofactor.ratings.factors.nmf import RatingNMF
-    from cofactor.ratings.factors.pmf import PMF
-    from cofactor.ratings.factors.pmmmf import PMMMF
-    from cofactor.ratings.factors.svd import RatingSVD
-    from cofactor.ratings.ids import IdMap
-    from cofactor.ratings.profiles.attitudes import URP, Attitude
-    from cofactor.ratings.profiles.gplvm import GPLVM
-    from cofactor.ratings.ranking import (
-        BPR,
-        EASE,
-        ImplicitALS,
-        ImplicitModel,
-        ItemKNN,
-        LogisticMF,
-        Popularity,
-        Recommender,
-        RP3beta,
-    )
-    from cofactor.ratings.reasons import Reasons
-    from cofactor.ratings.reranking import Rules
-    from cofactor.ratings.sampled.bpmf import BPMF
-    from cofactor.ratings.sampled.gibbs_mmmf import GibbsIPMMMF, GibbsMMMF
-    from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
-    from cofactor.ratings.sharded import ShardedRatings
-    from cofactor.ratings.sharding import append_files, shard_files
-    from cofactor.ratings.similar import Vectors
-    from cofactor.ratings.topn import Recommendations
+    from cofactor.ratings import ranking as ranking
+    from cofactor.ratings.base import RatingModel as RatingModel
+    from cofactor.ratings.data import Ratings as Ratings
+    from cofactor.ratings.data import as_ratings as as_ratings
+    from cofactor.ratings.ensemble import Ensemble as Ensemble
+    from cofactor.ratings.factors.als import ALS as ALS
+    from cofactor.ratings.factors.bmmmf import BinaryMMMF as BinaryMMMF
+    from cofactor.ratings.factors.hmf import HMF as HMF
+    from cofactor.ratings.factors.ipmmmf import IPMMMF as IPMMMF
+    from cofactor.ratings.factors.mmmf import MMMF as MMMF
+    from cofactor.ratings.factors.nmf import RatingNMF as RatingNMF
+    from cofactor.ratings.factors.pmf import PMF as PMF
+    from cofactor.ratings.factors.pmmmf import PMMMF as PMMMF
+    from cofactor.ratings.factors.svd import RatingSVD as RatingSVD
+    from cofactor.ratings.ids import IdMap as IdMap
+    from cofactor.ratings.profiles.attitudes import URP as URP
+    from cofactor.ratings.profiles.attitudes import Attitude as Attitude
+    from cofactor.ratings.profiles.gplvm import GPLVM as GPLVM
+    from cofactor.ratings.ranking import BPR as BPR
+    from cofactor.ratings.ranking import EASE as EASE
+    from cofactor.ratings.ranking import ImplicitALS as ImplicitALS
+    from cofactor.ratings.ranking import ImplicitModel as ImplicitModel
+    from cofactor.ratings.ranking import ItemKNN as ItemKNN
+    from cofactor.ratings.ranking import LogisticMF as LogisticMF
+    from cofactor.ratings.ranking import Popularity as Popularity
+    from cofactor.ratings.ranking import Recommender as Recommender
+    from cofactor.ratings.ranking import RP3beta as RP3beta
+    from cofactor.ratings.reasons import Reasons as Reasons
+    from cofactor.ratings.reranking import Rules as Rules
+    from cofactor.ratings.sampled.bpmf import BPMF as BPMF
+    from cofactor.ratings.sampled.gibbs_mmmf import GibbsIPMMMF as GibbsIPMMMF
+    from cofactor.ratings.sampled.gibbs_mmmf import GibbsMMMF as GibbsMMMF
+    from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit as OrdinalProbit
+    from cofactor.ratings.sharded import ShardedRatings as ShardedRatings
+    from cofactor.ratings.sharding import append_files as append_files
+    from cofactor.ratings.sharding import shard_files as shard_files
+    from cofactor.ratings.similar import Vectors as Vectors
+    from cofactor.ratings.topn import Recommendations as Recommendations
 
 #: Every model by its class name.
 MODELS: Registry[type[RatingModel]] = Registry.of(
@@ -71,46 +73,5 @@ MODELS: Registry[type[RatingModel]] = Registry.of(
     "Ensemble",
 )
 
-__all__ = [
-    "ALS",
-    "BPMF",
-    "BPR",
-    "EASE",
-    "GPLVM",
-    "HMF",
-    "IPMMMF",
-    "MMMF",
-    "MODELS",
-    "PMF",
-    "PMMMF",
-    "URP",
-    "Attitude",
-    "BinaryMMMF",
-    "Ensemble",
-    "GibbsIPMMMF",
-    "GibbsMMMF",
-    "IdMap",
-    "ImplicitALS",
-    "ImplicitModel",
-    "ItemKNN",
-    "LogisticMF",
-    "OrdinalProbit",
-    "Popularity",
-    "RP3beta",
-    "RatingModel",
-    "RatingNMF",
-    "RatingSVD",
-    "Ratings",
-    "Reasons",
-    "Recommendations",
-    "Recommender",
-    "Rules",
-    "ShardedRatings",
-    "Vectors",
-    "append_files",
-    "as_ratings",
-    "ranking",
-    "shard_files",
-]
 
-__getattr__, __dir__ = exports(__name__, before="sklearn.base")
+__getattr__, __dir__, __all__ = exports(__name__, before="sklearn.base")
