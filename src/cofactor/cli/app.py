@@ -1,9 +1,4 @@
-"""The program: its options, its list of commands, and one run of it with its messages and exit status.
-
-The program: its options and its list of commands.
-
-One run of the program: its command, its messages and its exit status.
-"""
+"""The program: its options, its list of commands, and one run of it with its messages and exit status."""
 
 from __future__ import annotations
 

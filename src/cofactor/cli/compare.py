@@ -1,8 +1,6 @@
 """``cofactor compare``: methods on data sets, with tests of differences, in a store that survives a crash.
 
-The live table of a comparison: how far each data set is, which method leads, what failed.
-
-``cofactor compare``: methods on data sets, with tests of differences, in a store that survives a crash.
+While it runs, a live table shows how far each data set is, which method leads, and what failed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""``cofactor demo``: everything in a minute or two; ``cofactor demo serve``: a page on which to rate films.
-
-``cofactor demo``: everything in a minute or two.
-
-``cofactor demo serve``: a page on which to rate films, and see what is recommended.
-"""
+"""``cofactor demo``: everything in a minute or two; ``cofactor demo serve``: a page on which to rate films."""
 
 from __future__ import annotations
 

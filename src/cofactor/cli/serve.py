@@ -1,9 +1,4 @@
-"""``cofactor serve``: models behind HTTP.
-
-What commands that serve models have in common: the server, and titles of items.
-
-``cofactor serve``: models behind HTTP.
-"""
+"""``cofactor serve``: models behind HTTP; and the server, with titles of items, for other commands that serve."""
 
 from __future__ import annotations
 

@@ -1,13 +1,7 @@
 """Measures of pairs of labels that look at the features too, and all measures by name.
 
-Similarity of labels by the features that tell about them.
-
-Measures of how labels go together beyond what the features say of each: by residuals, and by likelihoods.
-
-For the latter, logistic regressions of many labels, and models of many pairs of labels, are each fitted to all of them
-at a time.
-
-Measures of how labels go together, by the names that estimators take.
+They compare residuals of labels, or likelihoods. For likelihoods, logistic regressions of many labels, and models of
+many pairs of labels, are each fitted to all of them at a time.
 """
 
 from __future__ import annotations

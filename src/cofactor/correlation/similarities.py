@@ -1,8 +1,6 @@
 """How alike labels are, and how much they depend on each other.
 
-Similarities of columns of any numbers, sparse or dense, computed from their inner products (YᵀY).
-
-Measures of how far two labels are from independent, from counts of where they are on.
+Similarities follow from inner products of the columns of Y, measures of dependence from counts of where labels are on.
 """
 
 from __future__ import annotations

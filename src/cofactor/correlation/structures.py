@@ -1,8 +1,6 @@
 """Chains, trees and clusters of labels, from similarities of these.
 
-Trees and chains of labels with similar neighbours, and how well their weights tell which likelihood is larger.
-
-Groups of similar columns by spectral clustering, and clusters of labels that a learner of label sets can take.
+Chains and trees place similar labels beside each other; clusters come from spectral clustering.
 """
 
 from __future__ import annotations

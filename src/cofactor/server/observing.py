@@ -1,10 +1,7 @@
 """What is known of requests: an id in each answer, a line in the log, and measures for Prometheus.
 
-Lines of the log on standard error, for which no request waits.
-
-What Prometheus reads: figures in memory which all processes of a server share, and which no file holds.
-
-What is known of requests: an id in each answer, a line in the log, and measures.
+No request waits for its line on standard error. The figures that Prometheus reads are in memory which all processes of
+a server share, and which no file holds.
 """
 
 from __future__ import annotations

@@ -1,12 +1,7 @@
 """Boosting of decision stumps: AdaBoost.MH and AdaBoost.MR.
 
-A cut for each instance, for models whose scores rank the labels of an instance, and say nothing across instances.
-
-What boosting of many labels by stumps has in common: the search for cuts, the number of rounds, scores.
-
-AdaBoost.MH: boosting by real-valued stumps under a distribution over instances and labels.
-
-AdaBoost.MR: boosting by stumps that ranks the labels of an instance above the others.
+Both share the search for cuts. AdaBoost.MH boosts under a distribution over instances and labels; AdaBoost.MR ranks the
+labels of an instance above the others, and cuts the scores of each instance by a cut that is learned.
 """
 
 from __future__ import annotations

@@ -1,14 +1,6 @@
-"""Models of nearest neighbours: ML-kNN, BR-kNN and votes; the exact search.
+"""Models of nearest neighbours: ML-kNN, BR-kNN with its extensions, and an odd number of neighbours that vote.
 
-Nearest neighbours of instances, dense or sparse, block by block.
-
-What models have in common that look at the labels of the nearest training instances.
-
-Multi-label k nearest neighbours: ML-kNN.
-
-Nearest neighbours that vote for each label: BR-kNN, and its extensions a and b.
-
-An odd number of nearest neighbours that vote for each label.
+The neighbours of dense or sparse instances are found exactly, block by block.
 """
 
 from __future__ import annotations

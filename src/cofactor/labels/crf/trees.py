@@ -1,12 +1,6 @@
-"""Conditional random fields whose labels form a chain or a tree, and ensembles of chains.
+"""Conditional random fields whose labels form a chain or a tree, and ensembles of chains that vote.
 
-The tree of labels that a conditional random field has: how it is drawn, chosen and read. A chain is a tree.
-
-A conditional random field in which labels form a chain.
-
-A conditional random field whose pairs of labels form a tree.
-
-Random chains of labels that vote.
+A chain is a tree: how a tree is drawn, chosen and read is here once for both.
 """
 
 from __future__ import annotations

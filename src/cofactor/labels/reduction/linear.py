@@ -1,14 +1,6 @@
 """Linear reductions of the features by eigenvectors: CCA, MLDA and MLSI.
 
-Linear reductions of features: directions in which features tell labels, found by one eigenproblem.
-
-It is max tr(PᵀAP) subject to PᵀBP = I, with A = MMᵀ.
-
-Canonical correlation analysis of features and labels.
-
-Multi-label linear discriminant analysis.
-
-MLSI: directions that keep both features and labels.
+Each maximises tr(PᵀAP) subject to PᵀBP = I, with A = MMᵀ, by one eigenproblem.
 """
 
 from __future__ import annotations

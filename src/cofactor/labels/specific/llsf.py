@@ -1,8 +1,6 @@
 """Label-specific features by sparse linear maps: LLSF and LLSF-DL.
 
-Features of each label's own by sparse regression, which keeps the coefficients of unlike labels unlike: LLSF.
-
-LLSF where each label is regressed on what LLSF says of the other labels too: LLSF-DL.
+LLSF keeps the coefficients of unlike labels unlike; LLSF-DL also regresses each label on what LLSF says of the others.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
 """Classifier chains, their ensembles, and the orders of labels in them.
 
-What all models of chains share: the order of the labels, and how their learners are fitted.
-
-A chain of classifiers: each sees the labels before it.
-
-Chains of several random orders, which vote.
+Each classifier of a chain sees the labels before it; chains of several random orders vote.
 """
 
 from __future__ import annotations

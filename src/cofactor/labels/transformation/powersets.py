@@ -1,10 +1,6 @@
 """Label powersets, whole and random, and the votes of classifiers of label sets.
 
-Label sets as classes, and what several models of label sets say together.
-
-The label powerset: every label set of training is a class.
-
-Random k-label sets: label powersets of small sets of labels, which vote.
+A powerset has a class for every label set of training; random k-label sets are powersets of few labels, which vote.
 """
 
 from __future__ import annotations
