@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cofactor.labels.base import FitInput, LabelModel
     from cofactor.labels.crf.cml import CML, CMLF
     from cofactor.labels.crf.trees import ChainCRF, ChainCRFEnsemble, TreeCRF
-    from cofactor.labels.decisions import Cut, Decision, Rule, TopK, learn_threshold, micro_f1_curve
+    from cofactor.labels.decisions import Decision, Rule, Threshold, TopK, learn_threshold, micro_f1_curve
     from cofactor.labels.embedding.compressed_sensing import CompressedSensing
     from cofactor.labels.embedding.cplst import CPLST
     from cofactor.labels.embedding.cssp import CSSP
@@ -142,7 +142,6 @@ __all__ = [
     "ChainCRFEnsemble",
     "ClassifierChain",
     "CompressedSensing",
-    "Cut",
     "Decision",
     "EnsembleOfChains",
     "Explanation",
@@ -167,6 +166,7 @@ __all__ = [
     "Rule",
     "Scaling",
     "Stacked2BR",
+    "Threshold",
     "TopK",
     "TreeCRF",
     "learn_threshold",

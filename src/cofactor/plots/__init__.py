@@ -58,8 +58,17 @@ if TYPE_CHECKING:
         plot_splits,
     )
     from cofactor.plots.correlations import plot_correlations, plot_label_structure
-    from cofactor.plots.curves import plot_convergence, plot_likelihood, plot_scaling, plot_tradeoff, plot_validation
-    from cofactor.plots.drift import plot_drift, plot_drift_times
+    from cofactor.plots.curves import (
+        plot_convergence,
+        plot_drift,
+        plot_drift_times,
+        plot_likelihood,
+        plot_parameter_lines,
+        plot_parameter_map,
+        plot_scaling,
+        plot_tradeoff,
+        plot_validation,
+    )
     from cofactor.plots.figures import OKABE_ITO, save_figure
     from cofactor.plots.labels import (
         plot_cooccurrence,
@@ -68,7 +77,6 @@ if TYPE_CHECKING:
         plot_threshold_curves,
         prediction_table,
     )
-    from cofactor.plots.parameters import plot_parameter_lines, plot_parameter_map
     from cofactor.plots.probabilities import plot_label_reliability, plot_reliability, plot_trace
     from cofactor.plots.ratings import plot_confusion, plot_embedding, plot_hyperplanes
     from cofactor.plots.recommendations import (

@@ -13,6 +13,7 @@ An odd number of nearest neighbours that vote for each label.
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -23,20 +24,29 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.checks import check_number, make_generator, number, one_of, whole
-from cofactor.errors import Argument, InvalidInputError
+from cofactor.checks import AUTO, check_number, make_generator, number, one_of, whole
+from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.kernels.nearest import nearest, sparse_products
 from cofactor.kernels.threads import parallel_for
 from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.decisions import JOINT
 from cofactor.labels.explaining import ScoreParts, VotePart
-from cofactor.labels.features import is_sparse, squared_lengths
+from cofactor.labels.features import squared_lengths
 from cofactor.labels.fit_input import sampled
-from cofactor.labels.scaling import AUTO
+from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
+from cofactor.passes import is_sparse
 
 _PRODUCTS_PER_BLOCK = 1 << 21  #: inner products in memory at the same time: 16 MB
 _ROWS_PER_TASK = 16
+
+
+def warn_of_neighbours(model: Any, n: int) -> None:
+    """Warn if `n_neighbors` of a model asks for more than the other ones of n training instances."""
+    k = model.n_neighbors
+    if isinstance(k, int | np.integer) and k > n - 1 and k != model._params["n_neighbors"].default:
+        what = f" is more than the {n - 1} other training instances: all of them are neighbours"
+        warnings.warn(InputWarning((Argument("n_neighbors", k), what)), stacklevel=callers_level())
 
 
 def nearest_rows(
@@ -265,6 +275,7 @@ class NeighbourModel(LabelModel):
 
     def _fit(self, data: FitInput) -> None:
         n, given = data.n_instances, self.n_neighbors != AUTO
+        warn_of_neighbours(self, n)
         most = self._at_most(min(int(self.n_neighbors) if given else max(self._sizes_for(n)), n - 1))
         graph = cache(partial(_graph, data, most))
         errors = {most: 0.0} if given else self._errors(graph(), data.labels)
