@@ -252,7 +252,7 @@ class NeighbourModel(LabelModel):
     instance_ids_: NDArray[Any] | None = learned("instances", dtype=object, optional=True)
 
     #: Numbers of neighbours among which "auto" chooses.
-    _sizes: ClassVar[tuple[int, ...]] = (5, 10, 20, 50)
+    _numbers_tried: ClassVar[tuple[int, ...]] = (5, 10, 20, 50)
 
     @abstractmethod
     def _learn(self, counts: Callable[[], sparse.csr_array], data: FitInput) -> None:
@@ -301,11 +301,11 @@ class NeighbourModel(LabelModel):
         later.
         """
         most = self._at_most(max(1, int(n * _LARGEST_SHARE)))
-        return tuple(dict.fromkeys(min(size, most) for size in self._sizes))
+        return tuple(dict.fromkeys(min(size, most) for size in self._numbers_tried))
 
     def _errors(self, near: NDArray[np.int64], Y: sparse.csr_array) -> dict[int, float]:
         """Return for numbers of neighbours the error of their leave-one-out counts."""
-        sizes = dict.fromkeys(min(size, near.shape[1]) for size in self._sizes)
+        sizes = dict.fromkeys(min(size, near.shape[1]) for size in self._numbers_tried)
         return {k: self._error(label_counts(np.ascontiguousarray(near[:, :k]), Y), k, Y) for k in sizes}
 
     def _error(self, counts: sparse.csr_array, k: int, Y: sparse.csr_array) -> float:
@@ -663,7 +663,7 @@ class KNNVote(NeighbourModel):
     prior_: NDArray[np.float64] = learned("labels")
 
     _paper: ClassVar[Mapping[str, Any]] = {"scale": "rows"}
-    _sizes: ClassVar[tuple[int, ...]] = (1, 3, 5, 9, 15, 25, 51)
+    _numbers_tried: ClassVar[tuple[int, ...]] = (1, 3, 5, 9, 15, 25, 51)
 
     def _learn(self, counts: Callable[[], sparse.csr_array], data: FitInput) -> None:
         self.prior_ = priors(data)
