@@ -24,7 +24,7 @@ UNSEEN = (
     *(f"yahoo-{name}" for name in ("recreation", "reference", "science", "social", "society")),
     "rcv1subset1",
 )
-AIMS = {"micro": "micro_f1", "macro": "macro_f1", "example": "example_f1", "hamming": "hamming"}
+TARGET_METRICS = {"micro": "micro_f1", "macro": "macro_f1", "example": "example_f1", "hamming": "hamming"}
 HEADER = ["data", "splits", "micro-F1", "macro-F1", "example F1", "Hamming", "calibration error", "s per fit", "scale"]
 
 
@@ -51,7 +51,7 @@ def row(name: str) -> list[str]:
         began = time.process_time()
         model, learned_from = fitted(data.X[train], data.Y[train])
         seconds.append(time.process_time() - began)
-        for aim, measure in AIMS.items():
+        for aim, measure in TARGET_METRICS.items():
             model.decision_ = Decision.learn("auto", aim, *learned_from)
             found.append(label_report(data.Y[test], model.predict(data.X[test]))[measure])
         found.append(calibration_error(model.predict_proba(data.X[test]), data.Y[test]))

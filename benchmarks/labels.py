@@ -95,11 +95,11 @@ def mlchmf(scale: str = "none") -> MLCHMF:
 
 
 def grople() -> GroPLE:
-    return GroPLE.paper(random_state=SEED)
+    return GroPLE.paper(alpha_u=0.1, random_state=SEED)
 
 
 def omf(s: int) -> OMF:
-    return OMF.paper(n_components=s, random_state=SEED)
+    return OMF.paper(n_components=s, solver="als", random_state=SEED)
 
 
 GROPLE = {"alpha_v": [1.0, 3.0, 10.0], "alpha_r": [0.0, 1.0, 10.0], "alpha_z": [0.1, 0.3, 1.0]}
@@ -323,11 +323,11 @@ def synthetic_chunks(n_rows: int, chunk: int = 20_000, seed: int = SEED) -> Iter
 
 def streamed(path: str) -> None:
     """Train on a file of chunks and print what it took, as JSON."""
-    model = OMF.paper(n_components=20, random_state=SEED)
+    model = OMF.paper(n_components=20, solver="als", random_state=SEED)
     X, Y = next(synthetic_chunks(1000))
     model.partial_fit(X, Y)  # loads the kernels
     before = peak_megabytes()
-    model = OMF.paper(n_components=20, label_weight=0.9, alpha=0.1, alpha_predict=0.1, random_state=SEED)
+    model = OMF.paper(n_components=20, label_weight=0.9, alpha=0.1, alpha_predict=0.1, solver="als", random_state=SEED)
     chunks = LabelChunks(path, 20_000)
     began, per_row = time.perf_counter(), []
     for X, Y in chunks:

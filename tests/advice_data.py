@@ -629,6 +629,20 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     ("labels.LabelRidge().fit(features, tags, recorded=0.1)", "labels.LabelRidge().fit(features, tags, recorded=0.9)"),
     (
+        "labels.TreeCRF(set_sizes=(0, 3)).fit(features, tags)",
+        [
+            "labels.TreeCRF().fit(features, tags)",
+            "labels.TreeCRF(set_sizes=(0, 3), threshold='joint').fit(features, tags)",
+        ],
+    ),
+    (
+        "labels.CML(set_sizes=(0, 3), threshold='joint', inference='gibbs').fit(features, tags)",
+        [
+            "labels.CML(threshold='joint', inference='gibbs', max_iter=3).fit(features, tags)",
+            "labels.CML(set_sizes=(0, 3), threshold='joint', inference='supported').fit(features, tags)",
+        ],
+    ),
+    (
         "labels.CompressedSensing(4, threshold=0.5).fit(features, tags).explain(features, [0])",
         [
             f"labels.{model}(threshold=0.5).fit(features, tags).explain(features, [0])"

@@ -62,6 +62,9 @@ def whole(low: int = 1, **range_: Any) -> Callable[[str, Any], None]:
     return number(low=low, whole=True, **range_)
 
 
+#: The value of a parameter that a fit chooses.
+AUTO = "auto"
+
 #: Largest weight of a penalty on factors; above it, squares of gradients leave the range of float32.
 MOST_WEIGHT = 1e12
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,6 +132,16 @@ def batches(n: int, size: int) -> Iterator[slice]:
     These take .1 ms, longer than many a loop over the slices.
     """
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
+
+
+def is_sparse(X: Any) -> TypeGuard[sparse.csr_array]:
+    """Whether a table is sparse: SciPy's `issparse`, with a type, as sparse means csr in this package."""
+    return sparse.issparse(X)
+
+
+def as_dense(table: Any) -> NDArray[np.float64]:
+    """Return a dense or sparse table as a dense one, in double precision."""
+    return np.asarray(table.toarray() if is_sparse(table) else table, dtype=np.float64)
 
 
 def in_parts(table: Any) -> bool:

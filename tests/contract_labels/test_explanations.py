@@ -163,7 +163,7 @@ def test_what_an_instance_contributes_to_a_kernel_is_about_its_label(exact, monk
     assert all(total == pytest.approx(score, abs=1e-6) for score, total in totals.values())
     if exact:
         K = ridge.kernel(model.landmarks_, model.landmarks_, model.gamma_)
-        values = ridge.shared_out(K[:1], K, model.kernel_alpha_, model.dual_coef_)[1] / model.kernel_share_
+        values = ridge.kernel_contributions(K[:1], K, model.kernel_alpha_, model.dual_coef_)[1] / model.kernel_share_
         assert np.abs(np.ptp(values - Y[:400], axis=0)).max() < 1e-6  # labels minus an intercept
 
 

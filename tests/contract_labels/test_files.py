@@ -118,15 +118,24 @@ def test_a_truncated_file(name, tmp_path):
 def test_parts_that_do_not_fit_together(name, tmp_path):
     fitted(name).save(tmp_path / "model")
     header, arrays = read_model(tmp_path / "model")
+    magic = {"map": {"rule": "magic", "threshold": 0, "calibration": None}}
+    pickled = {"map": {"container": "pickle", "dtype": "int64", "signs": False}}
     damages = [
         ({"n_features": 3}, {}),
         ({"label_names": ["a"]}, {}),
-        ({"rule": "magic"}, {}),
+        (
+            {"learned": header["learned"] | {"decision_": magic}},
+            {},
+        ),
         ({"learned": {"fit": 3}}, {}),
         ({"learned": {}}, {}),
-        ({"form": {"container": "pickle", "dtype": "int64", "signs": False}}, {}),
+        (
+            {"learned": header["learned"] | {"form_": pickled}},
+            {},
+        ),
+        ({"learned": header["learned"] | {"scaling_": None}}, {}),
         ({"params": {"nonsense": 1}}, {}),
-        ({}, {"constant": np.zeros(4, np.int8)}),
+        ({}, {"learned.constant_": np.zeros(4, np.int8)}),
     ]
     for changed, replaced in damages:
         write_model(tmp_path / "forged", {**header, **changed}, {**arrays, **replaced})
@@ -138,18 +147,24 @@ def test_parts_that_do_not_fit_together(name, tmp_path):
 def test_calibration_and_scale_that_do_not_fit(name, tmp_path):
     fresh(name, threshold="auto", decide_for="macro", scale="standard").fit(*more_data()).save(tmp_path / "model")
     header, arrays = read_model(tmp_path / "model")
-    parts = header["calibration"]["map"]
+    decision, scaling = (header["learned"][part]["map"] for part in ("decision_", "scaling_"))
+    parts = decision["calibration"]["map"]
+
+    def damaged(part, of, **changed):
+        return {"learned": header["learned"] | {part: {"map": of | changed}}}
+
+    at = "learned.decision_.calibration"
     damages = [
-        ({"calibration": None}, {}),
-        ({"calibration": {"map": {**parts, "slope": None}}}, {}),
-        ({"calibration": {"map": {**parts, "more": 1.0}}}, {}),
-        ({"rule": "micro"}, {}),
-        ({"scaling": {"map": {**header["scaling"]["map"], "kind": "rows"}}}, {}),
-        ({}, {"calibration.slope": -arrays["calibration.slope"]}),
-        ({}, {"calibration.offset": np.full(6, np.nan)}),
-        ({}, {"calibration.slope": np.ones(5)}),
-        ({}, {"threshold": np.full(6, 1.0)}),
-        ({}, {"scaling.factor": np.ones(3)}),
+        (damaged("decision_", decision, calibration=None), {}),
+        (damaged("decision_", decision, calibration={"map": {**parts, "slope": None}}), {}),
+        (damaged("decision_", decision, calibration={"map": {**parts, "more": 1.0}}), {}),
+        (damaged("decision_", decision, rule="micro"), {}),
+        (damaged("scaling_", scaling, kind="rows"), {}),
+        ({}, {f"{at}.slope": -arrays[f"{at}.slope"]}),
+        ({}, {f"{at}.offset": np.full(6, np.nan)}),
+        ({}, {f"{at}.slope": np.ones(5)}),
+        ({}, {"learned.decision_.threshold": np.full(6, 1.0)}),
+        ({}, {"learned.scaling_.factor": np.ones(3)}),
     ]
     for changed, replaced in damages:
         write_model(tmp_path / "bad", {**header, **changed}, {**arrays, **replaced})

@@ -11,8 +11,8 @@ from sklearn.exceptions import NotFittedError
 
 from cofactor.kernels.threads import library_limit
 from cofactor.labels import MODELS
-from cofactor.labels.calibration import FAR
-from cofactor.labels.decisions import AIMS
+from cofactor.labels.calibration import CONSTANT_SCORE
+from cofactor.labels.decisions import TARGET_METRICS
 from cofactor.metrics.labels import hamming_loss, micro_f1
 from cofactor.solvers import Progress
 
@@ -191,8 +191,8 @@ def test_constant_labels_are_repeated_not_learned(name):
     varying = model.constant_ == 0
     scores = model.decision_function(X)
     assert np.array_equal(scores[:, varying], fitted(name).decision_function(X))
-    assert np.all(scores[:, 0] == FAR)
-    assert np.all(scores[:, 4] == -FAR)
+    assert np.all(scores[:, 0] == CONSTANT_SCORE)
+    assert np.all(scores[:, 4] == -CONSTANT_SCORE)
     for rule in ("cardinality", "global", "per-label") if name in DECIDING else ("cardinality",):
         predicted = model.fit_threshold(X, wide, rule).predict(X)
         assert predicted[:, 0].all()
@@ -269,7 +269,7 @@ def test_decisions_by_probabilities(name):
         for column in range(Y.shape[1]):
             assert (np.diff(p[np.argsort(scores[:, column]), column]) >= 0).all()
     reached = {}
-    for aim in AIMS if name in DECIDING else ("micro", "macro", "hamming"):
+    for aim in TARGET_METRICS if name in DECIDING else ("micro", "macro", "hamming"):
         model.set_params(decide_for=aim).fit_threshold(X, Y)
         assert model.decision_.name == aim
         assert np.array_equal(model.decision_function(X), scores)
@@ -299,7 +299,7 @@ def test_settings_of_the_paper(name):
 @pytest.mark.parametrize("few", [2, 3, 5, 8])
 def test_few_instances_to_decide_on(few):
     X, Y = data()
-    for aim in AIMS:
+    for aim in TARGET_METRICS:
         model = fresh(PROBE, scale="auto", threshold="auto", decide_for=aim).fit(X[:few], Y[:few])
         assert np.isfinite(model.predict_proba(X)).all()
         assert model.predict(X).shape == Y.shape

@@ -13,6 +13,7 @@ from cofactor.published import Misprint
 def printed(*rows, errors=()):
     names = ("data", "protocol", "method", "metric", "mean", "std")
     return SimpleNamespace(
+        unusual={},
         rows=[SimpleNamespace(**dict(zip(names, row, strict=True))) for row in rows],
         metrics=["nmae"],
         errors=list(errors),
@@ -91,8 +92,10 @@ def test_reasons_look_at_variant_and_verdict():
 
 def test_misprints_are_told_before_other_reasons():
     error = Misprint(data="ml", method="HMF", metric="nmae", field="mean", printed="0.4", right="0.3")
-    table = SimpleNamespace(rows=PRINTED.rows, metrics=PRINTED.metrics, errors=[error])
+    table = SimpleNamespace(rows=PRINTED.rows, metrics=PRINTED.metrics, errors=[error], unusual={})
     results = [result("ml", "HMF", {"nmae": v}, str(v), protocol="weak") for v in (0.30, 0.31)]
     rows = beside(table, results, reasons=[Reason("other folds")])
     assert [(row.verdict, row.reason) for row in rows[:2]] == [("differs", "0.4 should be 0.3"), ("", "")]
     assert [row.misprint for row in rows] == [True, True, False]
+    table.errors, table.unusual = [], {"nmae": "of another kind"}
+    assert [(row.verdict, row.reason) for row in beside(table, results)[:1]] == [("differs", "of another kind")]

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from cofactor.evaluation import Search
-from cofactor.labels import CML, OMF, PLST, Cut, LabelModel
+from cofactor.labels import CML, OMF, PLST, LabelModel, Threshold
 from cofactor.model.estimator import learned, param
 from cofactor.model.state import packed, unpacked
 
@@ -69,7 +69,7 @@ def test_strict_cut_and_score():
     assert np.array_equal(model.predict(X), Y)
     assert model.predict(X)[2, 0] == 0  # a score of 0 is off
     assert model.score(X, Y) == 1
-    assert isinstance(model.decision_.rule, Cut)
+    assert isinstance(model.decision_.rule, Threshold)
 
 
 @pytest.mark.parametrize("rule", ["global", "per-label"])

@@ -251,7 +251,7 @@ def test_states_that_do_not_fit_the_model(estimator, tmp_path):
     with pytest.raises(ModelFileError):
         cofactor.load(tmp_path / "model")
     constant = np.array([0, 0, 0, 1], dtype=np.int8)
-    write_model(tmp_path / "model", header, arrays | {"constant": constant})
+    write_model(tmp_path / "model", header, arrays | {"learned.constant_": constant})
     with pytest.raises(ModelFileError):
         cofactor.load(tmp_path / "model")
 

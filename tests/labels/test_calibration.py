@@ -10,9 +10,9 @@ from scipy.special import expit, logit
 from cofactor.kernels.calibration import context_sums
 from cofactor.labels import PLST, LabelRidge, decisions
 from cofactor.labels.calibration import (
-    FAR,
+    CONSTANT_SCORE,
     Calibration,
-    Scale,
+    Standardization,
     _move,
     _sums,
     _targets,
@@ -20,11 +20,11 @@ from cofactor.labels.calibration import (
     learn_calibration,
 )
 from cofactor.labels.decisions import (
-    AIMS,
+    TARGET_METRICS,
     BestSets,
     Decision,
     LikelySets,
-    ProbabilityCut,
+    ProbabilityThreshold,
     learn_rule,
     rule_of,
 )
@@ -56,13 +56,13 @@ def test_a_rare_label_borrows_from_the_others():
     scores, labels, _, _ = drawn(3000, 8)
     few = labels.toarray()
     few[60:, 0] = 0
-    scores[60:, 0] = -FAR  # not known
+    scores[60:, 0] = -CONSTANT_SCORE  # not known
     found = learn_calibration(scores, sparse.csr_array(few))
     alone = learn_calibration(scores[:60, :1], sparse.csr_array(few[:60, :1]))
     common = found.slope[1:].mean()
     assert abs(found.slope[0] - common) < abs(alone.slope[0] - common) + 0.5
     nothing = scores.copy()
-    nothing[:, 0] = FAR
+    nothing[:, 0] = CONSTANT_SCORE
     assert learn_calibration(nothing, labels).slope[0] == pytest.approx(common, rel=0.1)
 
 
@@ -74,7 +74,7 @@ def test_an_instance_of_weight_2_counts_as_two():
     b = learn_calibration(scores[again], labels[again], context=False)
     # The deviation by which scores are divided counts instances, and so does the prior on that scale.
     np.testing.assert_allclose(a.probabilities(scores), b.probabilities(scores), atol=2e-3)
-    for aim in AIMS:
+    for aim in TARGET_METRICS:
         logits = a.logits(scores)
         one = learn_rule(aim, logits, labels, weights.astype(float))
         two = learn_rule(aim, logits[again], labels[again])
@@ -112,7 +112,7 @@ def test_it_makes_no_difference_where_scores_begin():
 
 def test_newtons_method_does_not_jump_to_and_fro_over_the_top():
     scores, on, w = np.full((100, 1), 10.0), sparse.csr_array(np.arange(100.0)[:, None] % 2), np.ones(100)
-    scale = Scale(0.0, 1.0)
+    scale = Standardization(0.0, 1.0)
     targets, T = _targets(scores, on, w, scale), np.diag([100.0, 1e-4])
     first = np.array([[1.0], [-4.0]])
     for guarded in (False, True):
@@ -139,7 +139,12 @@ def test_a_context_by_chance_is_not_kept():
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_few_instances_give_finite_numbers(n):
     for labels in (np.ones((n, 3)), np.zeros((n, 3)), np.eye(5)[:n, :3]):
-        for scores in (np.zeros((n, 3)), labels - 0.5, np.full((n, 3), FAR), np.full((n, 3), -FAR)):
+        for scores in (
+            np.zeros((n, 3)),
+            labels - 0.5,
+            np.full((n, 3), CONSTANT_SCORE),
+            np.full((n, 3), -CONSTANT_SCORE),
+        ):
             found = Decision.learn("auto", "micro", scores, sparse.csr_array(labels))
             found.calibration.check(3)
             assert ((p := found.proba(scores)) >= 0).all()
@@ -149,8 +154,8 @@ def test_few_instances_give_finite_numbers(n):
 
 def test_labels_that_never_vary_keep_their_value():
     scores, labels, _, _ = drawn(300, 3)
-    scores[:, 0], scores[:, 1] = FAR, -FAR
-    for aim in AIMS:
+    scores[:, 0], scores[:, 1] = CONSTANT_SCORE, -CONSTANT_SCORE
+    for aim in TARGET_METRICS:
         found = Decision.learn("auto", aim, scores, labels)
         on = found.predict(scores)
         assert on[:, 0].all()
@@ -167,7 +172,7 @@ def test_each_aim_is_best_at_its_measure():
     labels = sparse.csr_array(rng.random(logits.shape) < expit(logits), dtype=np.float32)
     new = logits[3000:], labels[3000:]
     reports = {}
-    for aim in AIMS:
+    for aim in TARGET_METRICS:
         on = learn_rule(aim, logits[:3000], labels[:3000]).apply(expit(new[0]))
         reports[aim] = label_report(new[1], on)
     measures = {"micro": "micro_f1", "macro": "macro_f1", "example": "example_f1", "subset": "subset_accuracy"}
@@ -226,12 +231,12 @@ def test_macro_cuts_are_half_of_the_largest_expected_f1():
 def test_sums_for_the_context_are_those_of_all_labels():
     rng = np.random.default_rng(0)
     logits, w, beta = rng.normal(size=(20, 4)), rng.random(20), np.array([0.9, -0.3, 0.2, 0.1])
-    logits[3, 1], logits[5, 2:] = FAR, -FAR
+    logits[3, 1], logits[5, 2:] = CONSTANT_SCORE, -CONSTANT_SCORE
     rows = context_rows(logits)
     by_row, hessian = np.zeros((20, 4)), np.zeros((4, 4))
-    context_sums(logits, rows, w, beta, FAR, by_row, hessian)
+    context_sums(logits, rows, w, beta, CONSTANT_SCORE, by_row, hessian)
     for i, k in itertools.product(range(20), range(4)):
-        if abs(logits[i, k]) < FAR:
+        if abs(logits[i, k]) < CONSTANT_SCORE:
             x = np.array([logits[i, k], rows[i, 1] if k == rows[i, 2] else rows[i, 0], rows[i, 3], 1.0])
             p = expit(beta @ x)
             by_row[i] -= w[i] * p * x
@@ -259,7 +264,7 @@ def test_a_label_of_one_instance_has_the_cut_of_others():
     assert cuts[5] == pytest.approx(cuts[:5].mean(), abs=0.1)
     alone = learn_rule("macro", logits[:, 4:], sparse.csr_array(truth[:, 4:])).value  # too few to learn from
     assert alone[1] < 0.05
-    constant = np.column_stack([logits, np.full(300, -FAR), np.full(300, FAR)])
+    constant = np.column_stack([logits, np.full(300, -CONSTANT_SCORE), np.full(300, CONSTANT_SCORE)])
     on = np.column_stack([truth, np.zeros(300), np.ones(300)])
     np.testing.assert_allclose(learn_rule("macro", constant, sparse.csr_array(on)).value[5], cuts[5], atol=0.05)
 
@@ -282,7 +287,12 @@ def test_one_cut_is_the_best_of_all_and_near_it_beyond_the_exact_search(monkeypa
 
 
 def test_rules_come_back_from_a_file_and_nothing_else_does():
-    for rule in (ProbabilityCut(0.3), ProbabilityCut(np.array([0.1, 0.2]), "macro"), BestSets(0.4), LikelySets(1)):
+    for rule in (
+        ProbabilityThreshold(0.3),
+        ProbabilityThreshold(np.array([0.1, 0.2]), "macro"),
+        BestSets(0.4),
+        LikelySets(1),
+    ):
         again = rule_of(rule.name, rule.value)
         assert type(again) is type(rule)
     wrong = [("micro", 1.0), ("micro", -0.1), ("macro", 0.3), ("example", 2), ("subset", 0.5), ("hamming", np.nan)]

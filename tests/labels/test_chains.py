@@ -13,7 +13,7 @@ import cofactor
 from cofactor.correlation import pearson
 from cofactor.errors import InvalidInputError
 from cofactor.labels import BinaryRelevance, ClassifierChain, EnsembleOfChains
-from cofactor.labels.learners.base import Task
+from cofactor.labels.learners.base import Subproblem
 from cofactor.labels.learners.fitting import fit_tasks
 from cofactor.persistence import ModelFileError, read_model, write_model
 
@@ -131,7 +131,7 @@ def test_an_ensemble_too_large_for_memory_is_refused(monkeypatch):
 def test_tasks_by_newton_are_those_of_liblinear():
     target = rng.integers(3, size=90)
     rows, weights = np.flatnonzero(rng.random(90) > 0.5), rng.integers(3, size=90).astype(float)
-    tasks = [Task(target), Task(Y[rows, 0], rows, 3)]
+    tasks = [Subproblem(target), Subproblem(Y[rows, 0], rows, 3)]
     three, two = fit_tasks(LinearSVC(C=2.0), X, tasks, weights, seeds=[0, 0])
     exact = LinearSVC(C=2.0, dual=False, tol=1e-8)
     np.testing.assert_allclose(three.scores(X), exact.fit(X, target, weights).decision_function(X), atol=1e-6)

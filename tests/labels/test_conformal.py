@@ -14,7 +14,7 @@ from scipy import sparse
 import cofactor
 from cofactor.errors import InvalidInputError
 from cofactor.labels import CML, PLST, LabelRidge
-from cofactor.labels.calibration import COVERS, FAR, STEPS, learn_set_cuts
+from cofactor.labels.calibration import CONSTANT_SCORE, COVERS, STEPS, learn_set_cuts
 
 
 def drawn(n: int, seed: int = 0) -> tuple[Any, Any]:
@@ -35,10 +35,10 @@ def test_cuts_are_the_largest_whose_mean_loss_is_allowed(allowed: int, weighted:
     rng = np.random.default_rng(allowed)
     logits = rng.integers(-4, 5, size=(30, 4)) / 2.0  # with ties
     Y = (rng.random((30, 4)) < 0.4).astype(float)
-    logits[3, 1], Y[3, 1], logits[4, 2], Y[4, 2] = -FAR, 1, FAR, 1
+    logits[3, 1], Y[3, 1], logits[4, 2], Y[4, 2] = -CONSTANT_SCORE, 1, CONSTANT_SCORE, 1
     w = rng.integers(1, 4, 30).astype(float) if weighted else np.ones(30)
     found = learn_set_cuts(logits, sparse.csr_array(Y), w)[:, allowed]
-    levels = np.array([-FAR / 2, *np.unique(logits[np.abs(logits) < FAR]), FAR / 2])
+    levels = np.array([-CONSTANT_SCORE / 2, *np.unique(logits[np.abs(logits) < CONSTANT_SCORE]), CONSTANT_SCORE / 2])
     for cut, cover in zip(found, COVERS, strict=True):
         best = levels[0]
         for t in levels:
@@ -68,7 +68,7 @@ def test_few_held_out_instances_are_calibrated_by_others(monkeypatch: pytest.Mon
     rng = np.random.default_rng(0)
     W, covered = rng.normal(size=(4, 60)), np.zeros((2, 10))
     for seed, few in itertools.product(range(10), (0, 256)):
-        monkeypatch.setattr("cofactor.labels.calibration._FEW", few)
+        monkeypatch.setattr("cofactor.labels.calibration._CROSS_FITTED", few)
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(560, 4))
         Y = (X @ W + 2 * rng.normal(size=(560, 60)) > 2.5).astype(int)

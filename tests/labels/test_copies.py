@@ -8,7 +8,7 @@ from scipy import sparse
 
 from cofactor.errors import InputWarning
 from cofactor.labels import CPLST, PLST, LabelRidge, MLkNN
-from cofactor.labels.copies import n_distinct
+from cofactor.labels.features import n_distinct
 from cofactor.labels.leave_one_out import ridge_problem
 
 

@@ -4,16 +4,17 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.special import expit, softmax
+from scipy.optimize import minimize
+from scipy.special import expit, logsumexp, softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from cofactor.correlation import chi_squared, pearson
 from cofactor.errors import InvalidInputError
 from cofactor.labels import CML, CMLF, ChainCRF, ChainCRFEnsemble, TreeCRF
-from cofactor.labels.crf.fields import SetField, TreeField, Weights
+from cofactor.labels.crf.base import SetField, TreeField, Weights
 from cofactor.labels.crf.trees import chain_tree, check_tree, drawn_chain, drawn_tree, of_varying, undirected
-from cofactor.problems.random_fields import TWO_STATES, LabelTree, PairForm
+from cofactor.problems.random_fields import TWO_STATES, LabelTree, PairForm, tree_best, tree_best_of_sizes
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 3))
@@ -80,6 +81,118 @@ def test_marginals_and_likeliest_sets_are_those_of_enumeration(form):
     chances = by_hand(weights, field.pairs)
     np.testing.assert_allclose(field.marginals(X, weights), chances @ sets, atol=1e-10)
     np.testing.assert_array_equal(field.likeliest(X, weights), sets[chances.argmax(axis=1)] > 0)
+
+
+@pytest.mark.parametrize("kind", [CML, TreeCRF, ChainCRF])
+@pytest.mark.parametrize("sizes", [(0, 1), (2, 2), (3, 5), "training"])
+def test_likeliest_sets_of_some_sizes_are_those_of_enumeration(kind, sizes):
+    """Li's thesis, section 6.1.1; a label that all have counts."""
+    wide = np.column_stack([Y[:, :2], np.ones(60, dtype=int), Y[:, 2:]])
+    model = kind.paper(set_sizes=sizes, random_state=0).fit(X, wide)
+    found = model.predict(3 * X).astype(bool)
+    counts = wide.sum(axis=1)
+    least, most = sizes if sizes != "training" else (
+        np.floor(counts.mean() - counts.std()), np.ceil(counts.mean() + counts.std())
+    )  # fmt: skip
+    sets = np.array(list(itertools.product((0, 1), repeat=4)))
+    sets = sets[(sets.sum(axis=1) + 1 >= least) & (sets.sum(axis=1) + 1 <= most)]
+    pairs = np.zeros((len(X), len(sets)))
+    weights = model.pair_weights()[np.ix_([0, 1, 3, 4], [0, 1, 3, 4])]
+    for j, k in itertools.combinations(range(4), 2):
+        pairs += weights[j, k] * (sets[:, j] == sets[:, k])
+    scores = (3 * X @ model.coef_ + model.intercept_) @ sets.T + pairs
+    np.testing.assert_array_equal(found[:, [0, 1, 3, 4]], sets[scores.argmax(axis=1)] > 0)
+    assert found[:, 2].all()
+
+
+def test_sizes_of_sets_in_large_trees():
+    tree = drawn_tree(9, np.random.default_rng(3))
+    F, a = rng.normal(size=(20, 9)), np.append(0, rng.normal(size=8))
+    sets = np.array(list(itertools.product((0, 1), repeat=9)))
+    both = sets[:, tree.order[1:]] * sets[:, tree.parents[tree.order[1:]]]
+    scores = F @ sets.T + both @ tree.of_edges(a[1:])[tree.order[1:]]
+    np.testing.assert_array_equal(tree_best(F, tree, tree.of_edges(a[1:])), sets[scores.argmax(axis=1)] > 0)
+    for least, most in ((0, 9), (0, 2), (4, 4), (7, 9), (9, 9)):
+        inside = (sets.sum(axis=1) >= least) & (sets.sum(axis=1) <= most)
+        best = np.where(inside, scores, -np.inf).argmax(axis=1)
+        found = tree_best_of_sizes(F, tree, tree.of_edges(a[1:]), least, most)
+        np.testing.assert_array_equal(found, sets[best] > 0)
+
+
+def test_sizes_that_no_set_has_are_refused():
+    for model, message in (
+        (CML.paper(set_sizes=(5, 6)), "no label set that is possible has so many labels"),
+        (TreeCRF.paper(set_sizes=(5, 6)), "sets may have 0 to 4"),
+        (TreeCRF.paper(set_sizes=(3, 2)), "the least and the largest number"),
+        (TreeCRF.paper(set_sizes="mean"), "training"),
+        (CML.paper(set_sizes=(0, 1), inference="gibbs"), "one label at a time"),
+        (CML.paper(set_sizes=(0, 1), threshold=0), "the likeliest label set is not asked for"),
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            model.fit(X, Y)
+
+
+def test_papers_decode_by_the_likeliest_set():
+    """Li's thesis, (4.4): the sets that a plain program of the equations finds, and not marginals at one half."""
+    sets = np.array(list(itertools.product((0.0, 1.0), repeat=4)))
+    pairs = list(itertools.combinations(range(4), 2))
+    edges_of = {
+        CML: pairs, CMLF: pairs, ChainCRF: [(0, 1), (1, 2), (2, 3)],
+        TreeCRF: [(0, 1), (0, 2), (0, 3)],
+    }  # fmt: skip
+    settings = {ChainCRF: {"order": "given"}, TreeCRF: {"structure": [[0, 1], [0, 2], [0, 3]]}}
+    for kind, edges in edges_of.items():
+        alike = np.array([[row[j] == row[k] for j, k in edges] for row in sets]).astype(float)
+        own = np.array([np.flatnonzero((sets == row).all(axis=1))[0] for row in Y])
+
+        inputs = np.column_stack([X, np.ones(60)]) if kind is CMLF else np.ones((60, 1))  # of the weights of pairs
+
+        def scored(w, alike=alike, inputs=inputs):
+            return (X @ w[:12].reshape(3, 4) + w[12:16]) @ sets.T + inputs @ w[16:].reshape(
+                -1, alike.shape[1]
+            ) @ alike.T
+
+        def loss(w, scored=scored, own=own):
+            scores = scored(w)
+            likelihood = scores[np.arange(60), own] - logsumexp(scores, axis=1)
+            return -likelihood.sum() + (np.sum(w[:12] ** 2) + np.sum(w[16:] ** 2)) / 2
+
+        scores = scored(minimize(loss, np.zeros(16 + inputs.shape[1] * len(edges)), tol=1e-10).x)
+        model = kind.paper(**settings.get(kind, {}), tol=1e-12).fit(X, Y)
+        np.testing.assert_allclose(model.predict_proba(X), softmax(scores, axis=1) @ sets, atol=1e-4)
+        np.testing.assert_array_equal(model.predict(X), sets[scores.argmax(axis=1)])
+    assert not np.array_equal(model.predict(X), model.predict_proba(X) > 0.5)
+
+
+def test_a_tree_grows_by_the_edge_that_makes_labels_likeliest():
+    """Every edge is tried, in fits of the forest so far and it, whose trees are independent of each other."""
+    edges: list[tuple[int, int]] = []
+
+    def objective(edges):
+        total, left = 0.0, set(range(4))
+        while left:
+            tree = {left.pop()}
+            while more := {k for edge in edges if set(edge) & tree for k in edge} - tree:
+                tree |= more
+            left -= tree
+            labels = sorted(tree)
+            inside = [[labels.index(j), labels.index(k)] for j, k in edges if j in tree]
+            given_ = {"structure": inside} if inside else {}
+            total += TreeCRF.paper(tol=1e-12, **given_).fit(X, Y[:, labels]).objective_
+        return total
+
+    def joins(edge):
+        linked = {edge[0]}
+        while more := {k for one in edges if set(one) & linked for k in one} - linked:
+            linked |= more
+        return edge[1] not in linked
+
+    while len(edges) < 3:
+        open_ = [edge for edge in itertools.combinations(range(4), 2) if joins(edge)]
+        edges.append(min(open_, key=lambda edge: objective([*edges, edge])))
+    model = TreeCRF.paper(structure="greedy-likelihood", tol=1e-12).fit(X, Y)
+    assert undirected(LabelTree(model.order_, model.parents_)) == frozenset(map(frozenset, edges))
+    assert TreeCRF.paper(structure="greedy-likelihood").fit(X, Y[:, :1]).edges().shape == (0, 2)
 
 
 def test_orders_of_chains():
@@ -189,13 +302,13 @@ def test_the_tree_of_a_measure_is_its_maximum_spanning_tree():
 
 
 def test_an_ensemble_is_the_mean_of_its_chains_and_their_vote():
-    model = ChainCRFEnsemble.paper(3, random_state=0, threshold="joint").fit(X, Y)
-    chains = [ChainCRF.paper(order=one.order_, threshold="joint").fit(X, Y) for one in model.models_]
+    model = ChainCRFEnsemble.paper(3, random_state=0).fit(X, Y)
+    chains = [ChainCRF.paper(order=one.order_).fit(X, Y) for one in model.models_]
     mean = np.mean([chain.predict_proba(X) for chain in chains], axis=0)
     np.testing.assert_allclose(model.predict_proba(X), mean, atol=1e-12)
     votes = np.sum([chain.predict(X) for chain in chains], axis=0)
     np.testing.assert_array_equal(model.predict(X), votes >= 2)
-    again = ChainCRFEnsemble.paper(3, random_state=0, threshold="joint", n_jobs=2).fit(X, Y)
+    again = ChainCRFEnsemble.paper(3, random_state=0, n_jobs=2).fit(X, Y)
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 

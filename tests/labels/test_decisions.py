@@ -8,11 +8,11 @@ from sklearn.metrics import f1_score
 from tests.together import together
 
 from cofactor.errors import InvalidInputError
-from cofactor.labels.calibration import FAR
+from cofactor.labels.calibration import CONSTANT_SCORE
 from cofactor.labels.decisions import (
     RULES,
-    Cut,
     Decision,
+    Threshold,
     TopK,
     _lowest_worth,
     best_cut,
@@ -55,7 +55,7 @@ def test_scores_far_below_the_best_cut_need_not_be_sorted(seed):
     rng = np.random.default_rng(seed)
     scores = rng.normal(size=(200, 5)).round(1 + seed)
     Y = (rng.random(scores.shape) < 0.6 * (scores > 1.5)).astype(int)
-    scores[:3, 3] = FAR
+    scores[:3, 3] = CONSTANT_SCORE
     assert _lowest_worth(scores.ravel(), Y.ravel() > 0) > scores.min()
     cuts, f1 = micro_f1_curve(scores, sparse.csr_array(Y))
     assert best_cut(scores, sparse.csr_array(Y)) == cuts[np.argmax(f1)]
@@ -70,7 +70,7 @@ def test_cut_of_each_label_is_the_best(seed, ties, monkeypatch):
     for k in range(Y.shape[1]):
         best = max(f1(scores[:, k] > c, Y[:, k]) for c in [*np.unique(scores[:, k])[:-1], -np.inf])
         assert f1_score(Y[:, k], on[:, k]) == pytest.approx(best)
-    monkeypatch.setattr("cofactor.labels.decisions._SCORES_PER_BLOCK", 2 * len(Y))
+    monkeypatch.setattr("cofactor.labels.decisions._PER_BLOCK", 2 * len(Y))
     assert np.array_equal(learn_threshold("per-label", scores, sparse.csr_array(Y)).value, cuts.value)
 
 
@@ -82,7 +82,7 @@ def test_number_of_labels_is_the_best(seed, monkeypatch):
     by_k = [micro_f1(ranks < k, Y) for k in range(1, Y.shape[1] + 1)]
     assert cut.value == 1 + int(np.argmax(by_k))
     assert np.array_equal(cut.apply(scores), ranks < cut.value)
-    monkeypatch.setattr("cofactor.labels.decisions._SCORES_PER_BLOCK", 2 * Y.shape[1])
+    monkeypatch.setattr("cofactor.labels.decisions._PER_BLOCK", 2 * Y.shape[1])
     assert learn_threshold("top-k", scores, sparse.csr_array(Y)).value == cut.value
 
 
@@ -104,7 +104,7 @@ def test_ties_keep_cardinality_from_being_met_exactly():
 def test_constant_labels_move_no_cut(rule):
     scores, Y = scored(0)
     n = len(Y)
-    wide = np.hstack([np.full((n, 1), FAR), scores, np.full((n, 1), -FAR)])
+    wide = np.hstack([np.full((n, 1), CONSTANT_SCORE), scores, np.full((n, 1), -CONSTANT_SCORE)])
     truth = np.hstack([np.ones((n, 1), int), Y, np.zeros((n, 1), int)])
     truth[3, -1] = 1  # in the training part of this fold the label never occurred
     cut = learn_threshold(rule, wide, sparse.csr_array(truth))
@@ -121,7 +121,7 @@ def test_constant_labels_move_no_cut(rule):
 
 def test_a_label_whose_fold_had_none_takes_the_others_scores():
     """Some scores of a label are -FAR since no instance of a fold had it; its cut comes from the other scores."""
-    scores = np.array([[-FAR], [0.4], [0.2], [-0.3]])
+    scores = np.array([[-CONSTANT_SCORE], [0.4], [0.2], [-0.3]])
     Y = sparse.csr_array([[1], [1], [1], [0]])
     assert learn_threshold("per-label", scores, Y).value.tolist() == pytest.approx([-0.05])
     everything = learn_threshold("per-label", scores, sparse.csr_array([[1], [1], [1], [1]]))
@@ -153,7 +153,7 @@ def test_curve_is_micro_f1_at_each_cut():
 
 
 def test_a_score_on_the_cut_is_off():
-    assert Cut(0.0).apply(np.array([[-0.1, 0.0, 0.1]])).tolist() == [[False, False, True]]
+    assert Threshold(0.0).apply(np.array([[-0.1, 0.0, 0.1]])).tolist() == [[False, False, True]]
     assert TopK(2).apply(np.array([[0.0, 1.0, 0.0, 0.0]])).tolist() == [[True, True, False, False]]
 
 
@@ -171,9 +171,9 @@ def test_rules_that_make_no_sense(rule, value):
 
 
 def test_only_a_model_decodes_jointly():
-    assert Decision.of_plain("joint", None, None, 2).rule is None
+    assert Decision.from_state({"rule": "joint", "threshold": None, "calibration": None}).rule is None
     with pytest.raises(InvalidInputError, match="cannot have the value"):
-        Decision.of_plain("joint", 0.0, None, 2)
+        Decision.from_state({"rule": "joint", "threshold": 0.0, "calibration": None})
     check_threshold("joint", joint=True)
     with pytest.raises(ValueError, match="expected a finite number, or one of 'auto', 'global'"):
         check_threshold("joint")

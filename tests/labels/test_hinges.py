@@ -11,7 +11,7 @@ from sklearn.svm import LinearSVC
 from cofactor.kernels.lanes import LANES
 from cofactor.labels import BinaryRelevance
 from cofactor.labels.learners import machines
-from cofactor.labels.learners.base import Task
+from cofactor.labels.learners.base import Subproblem
 from cofactor.labels.learners.machines import fitted_by_kernels
 
 rng = np.random.default_rng(0)
@@ -37,7 +37,11 @@ def objective(coef, intercept, rows, z, costs):
 
 def test_minima_are_those_of_liblinear(solver):
     rows, weights = np.flatnonzero(rng.random(90) > 0.3), rng.integers(3, size=90).astype(float)
-    tasks = [Task(TARGETS[0].astype(int)), Task(TARGETS[1][rows] + 3, rows, 9), Task(TARGETS[2].astype(int), None, 10)]
+    tasks = [
+        Subproblem(TARGETS[0].astype(int)),
+        Subproblem(TARGETS[1][rows] + 3, rows, 9),
+        Subproblem(TARGETS[2].astype(int), None, 10),
+    ]
     for task, (learner, converged) in zip(tasks, fitted(tasks, weights, C=2.0, tol=1e-6), strict=True):
         assert converged
         of = np.arange(90) if task.rows is None else task.rows
@@ -53,7 +57,7 @@ def test_minima_are_those_of_liblinear(solver):
 def test_the_default_tolerance_is_near_the_minimum(solver, cost):
     target = TARGETS[0].astype(int)
     z, costs = np.where(target == 1, 1.0, -1.0), np.full(90, cost)
-    learner, _ = fitted([Task(target)], C=cost)[0]
+    learner, _ = fitted([Subproblem(target)], C=cost)[0]
     exact = LinearSVC(C=cost, dual=False, tol=1e-10, max_iter=1_000_000).fit(X, target)
     least = objective(exact.coef_[0], exact.intercept_[0], X, z, costs)
     assert objective(learner.coef[:, 0], learner.intercept[0], X, z, costs) <= least * (1 + 2e-5)
@@ -64,7 +68,7 @@ def test_newton_ends_where_there_is_no_slope():
     """Its second derivatives are kept from step to step: with few rows more than features, and with many."""
     for rows in (np.arange(90), np.arange(16)):
         z = np.where(TARGETS[0][rows], 1.0, -1.0)
-        ((learner, converged),) = fitted([Task(TARGETS[0][rows].astype(int), rows)], C=10.0)
+        ((learner, converged),) = fitted([Subproblem(TARGETS[0][rows].astype(int), rows)], C=10.0)
         assert converged
         table = np.column_stack([X[rows].toarray(), np.ones(len(rows))])
         w = np.append(learner.coef[:, 0], learner.intercept)
@@ -72,14 +76,16 @@ def test_newton_ends_where_there_is_no_slope():
 
 
 def test_one_step_is_not_the_minimum(solver):
-    (learner, converged), _ = fitted([Task(TARGETS[0].astype(int)), Task(TARGETS[2].astype(int))], stopped=True)
+    (learner, converged), _ = fitted(
+        [Subproblem(TARGETS[0].astype(int)), Subproblem(TARGETS[2].astype(int))], stopped=True
+    )
     assert not converged
     assert np.any(learner.coef)
 
 
 def test_machines_of_many_blocks_are_those_of_one_each(monkeypatch):
     monkeypatch.setattr(machines, "_MOST_FOR_NEWTON", 0)
-    tasks = [Task((signal[:, 0] > cut).astype(int)) for cut in np.linspace(-0.5, 0.5, 2 * LANES + 3)]
+    tasks = [Subproblem((signal[:, 0] > cut).astype(int)) for cut in np.linspace(-0.5, 0.5, 2 * LANES + 3)]
     for task, one in zip(tasks, fitted(tasks, tol=1e-6), strict=True):
         (alone,) = fitted([task], tol=1e-6)
         np.testing.assert_allclose(one.learner.coef, alone.learner.coef, atol=2e-4)
@@ -89,7 +95,7 @@ def test_rows_that_are_nearly_empty_are_left_to_coordinate_descent(monkeypatch):
     def refuse(*_):
         raise AssertionError
 
-    tasks, diagonal = [Task(np.arange(90) % 2)], sparse.csr_array(np.eye(90))
+    tasks, diagonal = [Subproblem(np.arange(90) % 2)], sparse.csr_array(np.eye(90))
     exact = next(fitted_by_kernels(LinearSVC(), diagonal, tasks, None, lambda: False))
     monkeypatch.setattr(machines, "_by_newton", refuse)
     monkeypatch.setattr(machines, "_SPARSE", 30)

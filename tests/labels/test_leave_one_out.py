@@ -66,9 +66,9 @@ def test_the_best_penalty_is_the_best_of_all():
     errors = [problem.at(problem.unit * a).error(T) for a in leave_one_out.GRID]
     for start in (0, 9, 18):
         best = problem.best_alpha(T, start)
-        assert best.place == int(np.argmin(errors))
+        assert best.grid_index == int(np.argmin(errors))
         assert best.error == pytest.approx(min(errors))
-        assert best.alpha == problem.unit * leave_one_out.GRID[best.place]
+        assert best.alpha == problem.unit * leave_one_out.GRID[best.grid_index]
 
 
 def test_many_labels_are_stood_for_by_combinations(monkeypatch):
@@ -79,7 +79,7 @@ def test_many_labels_are_stood_for_by_combinations(monkeypatch):
     assert fitted.error(sketched(sparse.csr_array(T))) == pytest.approx(fitted.error(T), rel=0.1)
     exact = problem.best_alpha(T)
     monkeypatch.setattr(leave_one_out, "_LARGE_TABLE", 1)
-    assert abs(problem.best_alpha(T).place - exact.place) <= 1
+    assert abs(problem.best_alpha(T).grid_index - exact.grid_index) <= 1
 
 
 def test_single_precision_chooses_the_same_penalty(monkeypatch):
@@ -89,7 +89,7 @@ def test_single_precision_chooses_the_same_penalty(monkeypatch):
     problem = ridge_problem(X)
     assert problem.precision(problem.unit) == np.float32
     assert problem.precision(1e-9) == np.float64
-    assert problem.best_alpha(T).place == exact.place
+    assert problem.best_alpha(T).grid_index == exact.grid_index
 
 
 def test_degenerate_features():

@@ -7,7 +7,7 @@ from sklearn.svm import LinearSVC
 
 from cofactor.labels import BinaryRelevance, Stacked2BR
 from cofactor.labels.learners import fitting, machines
-from cofactor.labels.learners.machines import fit_machines, machine_bytes, suits_machines
+from cofactor.labels.learners.machines import fit_linear_svms, machine_bytes, suits_machines
 from cofactor.problems.classifiers import SquaredHingeProblems, turned
 
 rng = np.random.default_rng(0)
@@ -33,7 +33,7 @@ def test_each_label_has_the_machine_of_liblinear(n, D, offset):
     for form, given in ((np.asarray, None), (sparse.csr_array, weights)):
         told = []
         estimator, costs = LinearSVC(C=0.7), 0.7 * (np.ones(n) if given is None else given)
-        coef, intercept, n_unfinished = fit_machines(
+        coef, intercept, n_unfinished = fit_linear_svms(
             estimator, form(X), sparse.csr_array(Y), given, n_jobs=1, on_label=told.append
         )
         assert n_unfinished == 0
@@ -84,6 +84,6 @@ def test_models_fit_them_together(model, monkeypatch):
     np.testing.assert_allclose(model.fit(X, Y).decision_function(X), one_by_one, atol=0.01, rtol=0.01)
     monkeypatch.setattr(fitting, "fitted_by_kernels", None)
     model.fit(X, Y)
-    monkeypatch.setattr(fitting, "fit_machines", None)
+    monkeypatch.setattr(fitting, "fit_linear_svms", None)
     with pytest.raises(TypeError):
         model.fit(X, Y)

@@ -80,9 +80,44 @@ def test_codes_and_scores(settings: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("label_weight", [0.5, 0.9])
 def test_stochastic_gradients_reach_the_exact_objective(label_weight: float) -> None:
-    exact = OMF.paper(3, label_weight, 0.1, tol=1e-8, max_iter=2000, random_state=0).fit(X, Y)
-    stochastic = OMF.paper(3, label_weight, 0.1, solver="sgd", random_state=0).fit(X, Y)
+    exact = OMF.paper(3, label_weight, 0.1, solver="als", tol=1e-8, max_iter=2000, random_state=0).fit(X, Y)
+    stochastic = OMF.paper(3, label_weight, 0.1, eta0=3.0, random_state=0).fit(X, Y)
     assert exact.objective_ <= stochastic.objective_ < 1.01 * exact.objective_
+
+
+@pytest.mark.parametrize("batch_size", [1, 7])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_the_paper_goes_online(batch_size: int, form: Any) -> None:
+    """Algorithm 1 with corrections C43 to C47, for single instances and for minibatches, as a plain program."""
+    a, lam, n, gamma = 0.7, 0.2, len(X), 0.05
+    settings: dict[str, Any] = {"label_weight": a, "alpha": lam, "eta0": gamma, "batch_size": batch_size}
+    model = OMF.paper(4, random_state=0, max_iter=1, threshold=-9, **settings)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(form(X), form(Y))
+    rng = np.random.default_rng(0)
+    start = 0.01 * rng.normal(size=(16 + 6, 4))
+    Z = np.column_stack([normalize(X), np.ones(n)])
+    P, Q = start[:16], start[16:]
+    order = rng.permutation(n)
+    for first in range(0, n, batch_size):
+        rows = order[first : first + batch_size]
+        gram = lam * np.eye(4) + (1 - a) * P.T @ P + a * Q.T @ Q
+        H = [np.linalg.solve(gram, (1 - a) * P.T @ Z[i] + a * Q.T @ Y[i]) for i in rows]
+        move_P = sum((1 - a) * np.outer(Z[i] - P @ h, h) - lam / n * P for i, h in zip(rows, H, strict=True))
+        move_Q = sum(a * np.outer(Y[i] - Q @ h, h) - lam / n * Q for i, h in zip(rows, H, strict=True))
+        P, Q = P + gamma * move_P, Q + gamma * move_Q
+        for _ in rows:
+            gamma = gamma / (1 + gamma * lam / n)
+    np.testing.assert_allclose(np.vstack([model.P_, model.bias_]), P, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(model.Q_, Q, rtol=1e-7, atol=1e-9)
+    codes = np.linalg.solve(P.T @ P + lam / (1 - a) * np.eye(4), P.T @ Z.T).T
+    np.testing.assert_allclose(model.decision_function(X), codes @ Q.T - 0.5, atol=1e-7)
+
+
+def test_minibatches_reach_the_exact_objective() -> None:
+    exact = OMF.paper(3, 0.7, 0.1, solver="als", tol=1e-8, max_iter=2000, random_state=0).fit(X, Y)
+    batches = OMF.paper(3, 0.7, 0.1, eta0=0.3, batch_size=10, max_iter=500, random_state=0).fit(X, Y)
+    assert exact.objective_ <= batches.objective_ < 1.01 * exact.objective_
 
 
 def test_sparse_features_give_what_dense_ones_give() -> None:
@@ -123,11 +158,11 @@ def test_chunks_make_the_same_stream_as_one_pass(sizes: list[int], form: Any) ->
     np.testing.assert_allclose(parts.Q_, whole.Q_, atol=1e-9)
     np.testing.assert_allclose(parts.bias_, whole.bias_, atol=1e-9)
     assert parts.n_rows_seen_ == 120
-    assert parts.inverse_step_ == pytest.approx(1 / 3 + 0.5)
+    assert parts.inverse_step_ == pytest.approx(1 + 0.5)
 
 
 def test_several_passes_of_a_stream_reach_the_exact_objective() -> None:
-    exact = OMF.paper(3, 0.7, 0.1, tol=1e-8, max_iter=2000, random_state=0).fit(X, Y)
+    exact = OMF.paper(3, 0.7, 0.1, solver="als", tol=1e-8, max_iter=2000, random_state=0).fit(X, Y)
     stream = OMF.paper(3, 0.7, 0.1, random_state=0)
     rng = np.random.default_rng(0)
     for _ in range(40):
@@ -407,7 +442,8 @@ def test_micro_f1_on_real_data(name: str, n_folds: int, settings: dict[str, Any]
 def test_stochastic_gradients_on_real_data(name: str, s: int) -> None:
     X, Y, Z, T = next(folds(name, 1))
     exact, stochastic = (
-        OMF.paper(s, 0.9, 0.1, alpha_predict=0.5, solver=solver, random_state=0).fit(X, Y) for solver in ("als", "sgd")
+        OMF.paper(s, 0.9, 0.1, alpha_predict=0.5, solver=solver, eta0=3.0, random_state=0).fit(X, Y)
+        for solver in ("als", "sgd")
     )
     assert stochastic.objective_ < 1.01 * exact.objective_
     assert stochastic.score(Z, T) == pytest.approx(exact.score(Z, T), abs=0.02)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from cofactor.labels.embedding import principal
-from cofactor.labels.embedding.principal import principal_directions, right_singular_vectors
+from cofactor.labels.embedding import code
+from cofactor.labels.embedding.code import principal_directions, right_singular_vectors
 
 
 def labels(n: int, L: int, seed: int = 0) -> sparse.csr_array:
@@ -30,7 +30,7 @@ def test_both_sides_give_the_singular_vectors(
     weights = np.random.default_rng(1).uniform(0.5, 2, shape[0]) if weighted else None
     exact = np.linalg.svd(centred(Y, weights))[2][:10].T
     for largest in (3000, 50):  # from the labels; from the instances, where they are fewer
-        monkeypatch.setattr(principal, "LARGEST", largest)
+        monkeypatch.setattr(code, "LARGEST", largest)
         V = principal_directions(Y, 10, weights)
         assert np.abs(V.T @ V - np.eye(10)).max() < 1e-9
         assert np.abs(np.abs((V * exact).sum(axis=0)) - 1).max() < 1e-6
@@ -39,7 +39,7 @@ def test_both_sides_give_the_singular_vectors(
 
 @pytest.mark.parametrize("shape", [(150, 300), (300, 150)])
 def test_subspace_iteration_loses_next_to_nothing(monkeypatch: pytest.MonkeyPatch, shape: tuple[int, int]) -> None:
-    monkeypatch.setattr(principal, "LARGEST", 10)
+    monkeypatch.setattr(code, "LARGEST", 10)
     Y = labels(*shape)
     table = centred(Y, None)
     V = principal_directions(Y, 20)
@@ -52,10 +52,10 @@ def test_subspace_iteration_loses_next_to_nothing(monkeypatch: pytest.MonkeyPatc
 
 
 def test_so_many_directions_that_they_are_in_single_precision(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(principal, "LARGEST", 10)
+    monkeypatch.setattr(code, "LARGEST", 10)
     Y = labels(150, 300)
     V = principal_directions(Y, 20)
-    monkeypatch.setattr(principal, "_DOUBLE", 10)
+    monkeypatch.setattr(code, "_DOUBLE", 10)
     single = principal_directions(Y, 20)
     assert single.dtype == np.float32
     assert np.abs(single.T @ single - np.eye(20)).max() < 1e-5
@@ -67,7 +67,7 @@ def test_so_many_directions_that_they_are_in_single_precision(monkeypatch: pytes
 def test_the_rank_bounds_the_directions(monkeypatch: pytest.MonkeyPatch) -> None:
     Y = sparse.csr_array(np.repeat(labels(30, 4).toarray(), 20, axis=1))
     for largest in (3000, 50, 10):
-        monkeypatch.setattr(principal, "LARGEST", largest)
+        monkeypatch.setattr(code, "LARGEST", largest)
         assert principal_directions(Y, 12).shape == (80, 4)
     A = np.random.default_rng(0).normal(size=(5, 3)) @ np.random.default_rng(1).normal(size=(3, 30))
     for table in (A, A.T):

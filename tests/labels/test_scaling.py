@@ -68,7 +68,7 @@ def test_a_scaling_comes_back_from_its_parts():
     X = counts()
     for kind in SCALES:
         scaling = learn_scaling(kind, X)
-        assert np.array_equal(Scaling.of_plain(scaling.to_plain(), 30).apply(X), scaling.apply(X))
+        assert np.array_equal(Scaling.from_state(scaling.to_state()).apply(X), scaling.apply(X))
 
 
 @together(
@@ -87,9 +87,9 @@ def test_a_scaling_comes_back_from_its_parts():
     ],
 )
 def test_parts_that_do_not_fit_are_refused(changes, message):
-    parts = learn_scaling("standard", counts()).to_plain() | changes
+    parts = learn_scaling("standard", counts()).to_state() | changes
     with pytest.raises(InvalidInputError, match=message):
-        Scaling.of_plain(parts, 30)
+        Scaling.from_state(parts).check(30)
 
 
 def test_the_choice_helps_and_does_not_depend_on_the_form():

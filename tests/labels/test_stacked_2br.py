@@ -10,7 +10,7 @@ from tests.together import together
 
 import cofactor
 from cofactor.labels import Stacked2BR
-from cofactor.labels.copies import dealt
+from cofactor.labels.features import grouped_folds
 from cofactor.persistence import ModelFileError, read_model, write_model
 
 X, Y = planted(40, 4, seed=2)
@@ -32,7 +32,7 @@ def test_the_second_layer_learns_from_scores_of_other_folds(with_features):
     inner = outer.copy()
     generator = np.random.default_rng(5)
     generator.integers(np.iinfo(np.int32).max, size=4)  # seeds of the first layer
-    for test in dealt(X, 3, generator):
+    for test in grouped_folds(X, 3, generator):
         train = np.setdiff1d(np.arange(40), test)
         vary = np.flatnonzero(np.ptp(labels[train], axis=0))
         inner[np.ix_(test, vary)] = layer(X[train], labels[train][:, vary], X[test])
@@ -50,11 +50,11 @@ def test_copies_are_dealt_to_one_fold_in_any_order():
     known = rng.random((30, 5)) * (rng.random((30, 5)) > 0.3)
     rows = np.concatenate([np.arange(30), rng.integers(30, size=25)])
     for form in (np.asarray, sparse.csr_array, lambda X: X.astype(np.float32)):
-        sets = [set(rows[part]) for part in dealt(form(known[rows]), 4, np.random.default_rng(1))]
-        expected = [set(part) for part in dealt(known, 4, np.random.default_rng(1))]
+        sets = [set(rows[part]) for part in grouped_folds(form(known[rows]), 4, np.random.default_rng(1))]
+        expected = [set(part) for part in grouped_folds(known, 4, np.random.default_rng(1))]
         assert sets == expected
         assert sorted(map(len, sets)) == [7, 7, 8, 8]
-    assert [len(part) for part in dealt(np.ones((5, 2)), 2, rng)] == [5]
+    assert [len(part) for part in grouped_folds(np.ones((5, 2)), 2, rng)] == [5]
 
 
 @together("n", [4, 12, 60])

@@ -16,9 +16,12 @@ from scipy import linalg, sparse
 from scipy.special import expit
 
 from cofactor.checks import as_weights, check_choice, check_number, relative_weights
-from cofactor.correlation.checks import Floats, as_features, as_labels, as_numbers, dense, is_sparse
 from cofactor.correlation.similarities import (
     CONSTANT,
+    Floats,
+    as_features_of,
+    as_numbers,
+    as_zeros_and_ones,
     chi_squared,
     co_occurrence,
     cosine,
@@ -30,6 +33,7 @@ from cofactor.correlation.similarities import (
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit, parallel_for
 from cofactor.limits import CELLS
+from cofactor.passes import as_dense, is_sparse
 from cofactor.problems.classifiers import LogisticProblems, Rotated, rotated
 from cofactor.solvers.lbfgs import lbfgs_each
 
@@ -125,8 +129,8 @@ def feature_relevance(X: Any, Y: Any, relevance: str = "pearson", sample_weight:
     >>> feature_relevance(X, Y).round(3), feature_relevance(X, Y, "fisher")
     (array([[0.714]]), array([[5.]]))
     """
-    Y = as_labels(Y)
-    features = _of_one_size(as_features(X, Y.shape[0]))
+    Y = as_zeros_and_ones(Y)
+    features = _of_one_size(as_features_of(X, Y.shape[0]))
     weights = as_weights(sample_weight, Y.shape[0])
     if weights is None:
         weights = np.ones(Y.shape[0])
@@ -141,7 +145,7 @@ def feature_relevance(X: Any, Y: Any, relevance: str = "pearson", sample_weight:
     labels = sparse.csr_array(sparse.csr_array(Y, dtype=np.float64).multiply(weights[:, None]).T)
     on = np.asarray(labels.sum(axis=1), dtype=np.float64).ravel()
     total, total_squares = weights @ features, weights @ squares
-    first, second = dense(labels @ features), dense(labels @ squares)
+    first, second = as_dense(labels @ features), as_dense(labels @ squares)
     variance = total_squares / n - (total / n) ** 2
     variance[variance <= rounding] = 0
     vary = (on > 0) & (n - on > 1e-12 * n)
@@ -356,7 +360,7 @@ class _Prepared(NamedTuple):
 
 
 def _prepared(X: Any, Y: Any, alpha: float, sample_weight: ArrayLike | None) -> _Prepared:
-    features = as_features(X, Y.shape[0])
+    features = as_features_of(X, Y.shape[0])
     check_number("alpha", alpha, low=0, inclusive=False)
     n, D = features.shape
     CELLS.check(n * D, f"features of {n:,} instances as a dense table are {n * D:,} numbers")
@@ -365,7 +369,7 @@ def _prepared(X: Any, Y: Any, alpha: float, sample_weight: ArrayLike | None) -> 
     vary = _varying(Y, weights)
     weights = np.ones(n) if weights is None else weights
     kept = np.flatnonzero(weights)
-    return _Prepared(rotated(dense(features[kept])), sparse.csc_array(labels[kept][:, vary]), weights[kept], vary)
+    return _Prepared(rotated(as_dense(features[kept])), sparse.csc_array(labels[kept][:, vary]), weights[kept], vary)
 
 
 def partial_correlation(X: Any, Y: Any, *, alpha: float = 1.0, sample_weight: ArrayLike | None = None) -> Floats:
@@ -407,7 +411,7 @@ def partial_correlation(X: Any, Y: Any, *, alpha: float = 1.0, sample_weight: Ar
            [1., 0., 0.],
            [0., 0., 0.]])
     """
-    Y = as_labels(Y)
+    Y = as_zeros_and_ones(Y)
     L = Y.shape[1]
     features, labels, weights, vary = _prepared(X, Y, alpha, sample_weight)
     blocks: dict[int, sparse.csc_array] = {}
@@ -480,7 +484,7 @@ def likelihood_gain(
            [0.931, 0.   , 0.   ],
            [0.   , 0.   , 0.   ]])
     """
-    Y, X = as_labels(Y), as_numbers(X, "X")
+    Y, X = as_zeros_and_ones(Y), as_numbers(X, "X")
     L = Y.shape[1]
     chosen = _chosen(pairs, X.shape, L)
     features, labels, weights, vary = _prepared(X, Y, alpha, sample_weight)
@@ -590,9 +594,9 @@ def measured(measure: str, X: Any, Y: Any, sample_weight: ArrayLike | None = Non
     """
     check_choice("measure", measure, MEASURES)
     if measure in LABEL_MEASURES:
-        return LABEL_MEASURES[measure](as_labels(Y), sample_weight)
+        return LABEL_MEASURES[measure](as_zeros_and_ones(Y), sample_weight)
     if X is None:
         raise InvalidInputError(f"{measure!r} looks at the features of the instances", argument="X", found=None)
     if sample_weight is not None:
-        sample_weight = relative_weights(as_weights(sample_weight, as_labels(Y).shape[0]))
+        sample_weight = relative_weights(as_weights(sample_weight, as_zeros_and_ones(Y).shape[0]))
     return _CONDITIONAL[measure](X, Y, sample_weight=sample_weight)

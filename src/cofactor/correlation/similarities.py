@@ -1,6 +1,8 @@
 """How alike labels are, and how much they depend on each other.
 
 Similarities follow from inner products of the columns of Y, measures of dependence from counts of where labels are on.
+
+The checks of what measures, trees, chains and clusters are given come first.
 """
 
 from __future__ import annotations
@@ -12,9 +14,114 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import xlogy
 
-from cofactor.checks import as_weights
-from cofactor.correlation.checks import Floats, as_labels, as_table, is_sparse
-from cofactor.passes import batches
+from cofactor.checks import as_weights, refuse_masked
+from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
+from cofactor.limits import CELLS
+from cofactor.passes import as_dense, batches, is_sparse
+
+Floats = NDArray[np.float64]
+
+_LARGEST = 1e100  #: numbers whose squares, and sums of these, are finite
+
+
+def _refusal(
+    name: str, problem: str, advice: str = "", kind: type[InvalidInputError] = InvalidInputError
+) -> InvalidInputError:
+    """Return an error that names the argument, whose values would be too long."""
+    return kind((Argument(name), f": {problem}"), argument=name, advice=advice)
+
+
+def as_numbers(values: Any, name: str) -> Any:
+    """Return an array, or a sparse array without double entries, of numbers; refuse what are none, such as words."""
+    refuse_masked(values, name)
+    if is_sparse(values):
+        array: Any = sparse.csr_array(values)
+        if not array.has_canonical_format:
+            array = array.copy()
+            array.sum_duplicates()
+    else:
+        try:
+            array = np.asarray(values)
+            if array.dtype.kind == "O" and not any(isinstance(cell, str | bytes) for cell in array.flat):
+                array = array.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise _refusal(name, "expected numbers, and as many in each row", kind=InvalidTypeError) from error
+    if array.dtype.kind not in "biuf":
+        found = "text" if array.dtype.kind in "USO" else array.dtype.name
+        raise _refusal(name, f"expected numbers, found {found}", kind=InvalidTypeError)
+    return array
+
+
+def _refuse_far(array: Any, name: str) -> None:
+    """Refuse numbers that are not finite, or so large that sums of their squares are not."""
+    values = array.data if is_sparse(array) else array
+    if values.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):
+            largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
+        if not largest <= _LARGEST:
+            raise _refusal(name, f"expected finite numbers, up to {_LARGEST:g}")
+
+
+def _shaped(Y: Any) -> Any:
+    """Return a table of numbers with a row and a column at least, and not too many to compare each two of them."""
+    table = as_numbers(Y, "Y")
+    if table.ndim != 2 or 0 in table.shape:
+        raise _refusal("Y", f"expected a table of instances and labels, found shape {table.shape}")
+    _check_cells(table.shape[1])
+    return table
+
+
+def _check_cells(L: int) -> None:
+    """Refuse too many columns to compare each two of them."""
+    CELLS.check(L**2, f"similarities of {L:,} columns are {L**2:,} numbers")
+
+
+def as_table(Y: Any) -> Any:
+    """Return a table of finite numbers."""
+    table = _shaped(Y)
+    _refuse_far(table, "Y")
+    return table
+
+
+def as_zeros_and_ones(Y: Any) -> Any:
+    """Return a table of labels; refuse others than 0 and 1, or False and True.
+
+    Examples
+    --------
+    >>> as_zeros_and_ones([[1, -1], [-1, 1]])
+    Traceback (most recent call last):
+    cofactor.errors.InvalidInputError: Y: expected labels coded 0 and 1, found -1; take Y > 0 if -1 stands for off
+    """
+    table = _shaped(Y)
+    values = table.data if is_sparse(table) else table
+    wrong = np.empty(0) if values.dtype == np.bool_ else values[(values != 0) & (values != 1)]
+    if wrong.size:
+        advice = "take Y > 0 if -1 stands for off" if np.all(wrong == -1) else ""
+        raise _refusal("Y", f"expected labels coded 0 and 1, found {wrong[0]:g}", advice)
+    return table
+
+
+def as_features_of(X: Any, n_rows: int) -> Any:
+    """Return features in double precision; refuse what is no table of them for as many instances."""
+    features = as_numbers(X, "X")
+    if features.ndim != 2 or features.shape[0] != n_rows or not features.shape[1]:
+        raise _refusal("X", f"expected features of the {n_rows} instances of Y, found shape {features.shape}")
+    _refuse_far(features, "X")
+    return features.astype(np.float64, copy=False)
+
+
+def as_similarities(C: Any) -> Floats:
+    """Return a table of similarities as numbers; refuse any that is not square, finite and symmetric."""
+    given = as_numbers(C, "C")
+    if given.ndim != 2 or not given.shape[0] or given.shape[0] != given.shape[1]:
+        raise _refusal("C", f"expected as many rows as columns, found shape {given.shape}")
+    _check_cells(given.shape[0])
+    _refuse_far(given, "C")
+    table = as_dense(given)
+    if not np.allclose(table, table.T, rtol=1e-9, atol=1e-12 * max(1.0, float(np.abs(table).max()))):
+        raise _refusal("C", "expected the same number for (i, j) and (j, i)")
+    return table
+
 
 #: A column whose squared deviations from its mean are this share of its squares, or less, counts as constant.
 CONSTANT = 1e-12
@@ -53,7 +160,7 @@ def co_occurrence(Y: Any, sample_weight: ArrayLike | None = None) -> Floats:
     n_rows, n_columns = Y.shape
     weights = as_weights(sample_weight, n_rows)
     if is_sparse(Y):
-        table = sparse.csr_array(Y, dtype=np.float64)
+        table = sparse.csr_array(Y.astype(np.float64))
         weighted = table if weights is None else sparse.csr_array(table.multiply(weights[:, None]))
         return np.asarray((table.T @ weighted).toarray())
     result = np.zeros((n_columns, n_columns))
@@ -115,7 +222,7 @@ def cosine(Y: Any, sample_weight: ArrayLike | None = None) -> Floats:
            [0.707, 1.   , 0.   ],
            [0.   , 0.   , 1.   ]])
     """
-    return normalized(co_occurrence(as_labels(Y), sample_weight))
+    return normalized(co_occurrence(as_zeros_and_ones(Y), sample_weight))
 
 
 def pearson(Y: Any, sample_weight: ArrayLike | None = None) -> Floats:
@@ -184,7 +291,7 @@ def jaccard(Y: Any, sample_weight: ArrayLike | None = None) -> Floats:
            [0.5, 1. , 0. ],
            [0. , 0. , 1. ]])
     """
-    both = co_occurrence(as_labels(Y), sample_weight)
+    both = co_occurrence(as_zeros_and_ones(Y), sample_weight)
     count = np.diag(both)
     either = count[:, None] + count - both
     result = np.divide(both, either, out=np.zeros_like(both), where=either > 0)
@@ -256,7 +363,7 @@ def chi_squared(Y: Any, sample_weight: ArrayLike | None = None) -> Floats:
            [1.333, 0.   , 0.   ],
            [0.   , 0.   , 0.   ]])
     """
-    Y = as_labels(Y)
+    Y = as_zeros_and_ones(Y)
     weights = as_weights(sample_weight, Y.shape[0])
     return squared_pearson(Y, weights) * (Y.shape[0] if weights is None else weights.sum())
 
@@ -292,7 +399,7 @@ def mutual_information(Y: Any, sample_weight: ArrayLike | None = None) -> Floats
            [0.693, 0.   , 0.   ],
            [0.   , 0.   , 0.   ]])
     """
-    Y = as_labels(Y)
+    Y = as_zeros_and_ones(Y)
     weights = as_weights(sample_weight, Y.shape[0])
     n = float(Y.shape[0]) if weights is None else float(weights.sum())
     both = co_occurrence(Y, weights)

@@ -14,10 +14,10 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from sklearn.cluster import KMeans
 
 from cofactor.checks import check_flag, check_number, make_generator
-from cofactor.correlation.checks import Floats, as_numbers, as_similarities, dense
-from cofactor.correlation.similarities import CONSTANT, co_occurrence
+from cofactor.correlation.similarities import CONSTANT, Floats, as_numbers, as_similarities, co_occurrence
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
+from cofactor.passes import as_dense
 from cofactor.typing import RandomState
 
 Integers = NDArray[np.int64]
@@ -146,7 +146,7 @@ def normalized_inversions(weights: ArrayLike, likelihoods: ArrayLike) -> float:
     >>> normalized_inversions([3.0, 1.0, 2.0], [-1.0, -2.0, -3.0]).__round__(3)
     0.333
     """
-    weight, likelihood = dense(as_numbers(weights, "weights")), dense(as_numbers(likelihoods, "likelihoods"))
+    weight, likelihood = as_dense(as_numbers(weights, "weights")), as_dense(as_numbers(likelihoods, "likelihoods"))
     if weight.ndim != 1 or weight.shape != likelihood.shape or len(weight) < 2:
         raise InvalidInputError(
             f"expected at least two weights and as many likelihoods, found shapes {weight.shape} and {likelihood.shape}"

@@ -18,7 +18,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_consistent_length
 
-from cofactor.checks import check_jobs
+from cofactor.checks import AUTO, check_jobs
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.evaluation.keys import plain_value
 from cofactor.labels.data import is_dataset
@@ -26,7 +26,6 @@ from cofactor.metrics.labels import label_report
 from cofactor.metrics.ranking import Undefined
 from cofactor.metrics.tables import split_unknown
 from cofactor.model.named_splits import splitter_of
-from cofactor.model.selection.judges import AUTO
 from cofactor.model.splits import Parts
 from cofactor.typing import LABEL_DTYPE, Features, Labels, RandomState
 

@@ -46,10 +46,10 @@ LEARNERS: Mapping[str, BaseEstimator] = {
     "RBF SVM": OneVsRestClassifier(SVC()),
     "kNN": KNNVote.paper(),
     "multi-class": LabelPowerset.paper(estimator=SVC(kernel="linear"), threshold="joint"),
-    "CML": CML.paper(threshold="joint"),
-    "CMLF": CMLF.paper(threshold="joint"),
-    "chain": ChainCRF.paper(threshold="joint"),
-    "tree": TreeCRF.paper(threshold="joint"),
+    "CML": CML.paper(),
+    "CMLF": CMLF.paper(),
+    "chain": ChainCRF.paper(),
+    "tree": TreeCRF.paper(),
     "clustering": LabelClustering.paper(random_state=0),
     "LabelPCA": LabelPCA.paper(),
     "FeatureLabelCCA": FeatureLabelCCA.paper(),
@@ -190,7 +190,7 @@ def chains_split(
     one, chosen = _fitted("chain", ["rescaled"], grid, settings, X, Y, seed)
     X, test = one["scale"].transform(X), one["scale"].transform(test)
     begin = time.process_time()
-    vote = ChainCRFEnsemble.paper(n_chains, one["learner"].alpha, threshold="joint", **settings).fit(X, Y)
+    vote = ChainCRFEnsemble.paper(n_chains, one["learner"].alpha, **settings).fit(X, Y)
     found: dict[str, Any] = {"fit_seconds": time.process_time() - begin, "chosen": chosen}
     return found | _chain_measures(vote, X, Y, test, truth, by)
 

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from cofactor.labels.crf.trees import ChainCRF as ChainCRF
     from cofactor.labels.crf.trees import ChainCRFEnsemble as ChainCRFEnsemble
     from cofactor.labels.crf.trees import TreeCRF as TreeCRF
-    from cofactor.labels.decisions import Cut as Cut
     from cofactor.labels.decisions import Decision as Decision
     from cofactor.labels.decisions import Rule as Rule
+    from cofactor.labels.decisions import Threshold as Threshold
     from cofactor.labels.decisions import TopK as TopK
     from cofactor.labels.decisions import learn_threshold as learn_threshold
     from cofactor.labels.decisions import micro_f1_curve as micro_f1_curve

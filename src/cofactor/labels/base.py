@@ -6,7 +6,7 @@ import copy
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import isfunction
 from pathlib import Path
@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor import persistence
 from cofactor.checks import (
+    AUTO,
     as_weights,
     check_callback,
     check_choice,
@@ -33,8 +34,7 @@ from cofactor.checks import (
 )
 from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.kernels.threads import blas_limit
-from cofactor.labels.calibration import COVERS, FAR, Calibration
-from cofactor.labels.copies import warn_of_copies
+from cofactor.labels.calibration import CONSTANT_SCORE, COVERS, Calibration
 from cofactor.labels.data import (
     LabelForm,
     as_known_labels,
@@ -53,12 +53,11 @@ from cofactor.labels.data import (
     with_constant,
 )
 from cofactor.labels.decisions import (
-    AIMS,
-    AUTO,
     JOINT,
     RULES,
-    Cut,
+    TARGET_METRICS,
     Decision,
+    Threshold,
     check_aim,
     check_decision,
     check_enough,
@@ -69,7 +68,7 @@ from cofactor.labels.decisions import (
     warn_of_one_answer,
 )
 from cofactor.labels.explaining import NO_PARTS, Explainer, ScoreParts, label_positions
-from cofactor.labels.features import CheckedFeatures, as_features, check_n_features
+from cofactor.labels.features import CheckedFeatures, as_features, check_n_features, warn_of_copies
 from cofactor.labels.fit_input import (
     ENOUGH,
     PARTS,
@@ -98,7 +97,6 @@ from cofactor.labels.scaling import (
 from cofactor.metrics.labels import micro_f1
 from cofactor.metrics.tables import of_known
 from cofactor.model.commit import committed, learned_names
-from cofactor.model.convergence import callers_level
 from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import Estimator, learned, param
 from cofactor.model.explanations import Explanation
@@ -107,7 +105,7 @@ from cofactor.model.offered import kinds_of, offered_if
 from cofactor.model.progress import Monitor
 from cofactor.model.shown import html_of
 from cofactor.model.size import refuse_too_large
-from cofactor.model.state import check_course, from_plain, member, packed, plain, unpacked
+from cofactor.model.state import check_course, head_of, member, of_head, packed, unpacked
 from cofactor.passes import batches, rows_of, together
 from cofactor.recipe import Recipe
 from cofactor.solvers.result import Callback
@@ -210,10 +208,6 @@ class Capabilities:
     scale_error: Callable[[CheckedFeatures, sparse.csr_array], float] | None = field(default=None, repr=False)
 
 
-def _explains(model: LabelModel) -> None:
-    model._check_explains()
-
-
 @fill_docs
 class LabelModel(ClassifierMixin, Estimator, ABC):
     """A model which predicts the labels of instances from their features.
@@ -235,8 +229,8 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
     scaling_ : Scaling
         How features are scaled, before anything else is done with them.
     decision_ : Decision
-        How scores become probabilities and labels. Its `rule` is a `ProbabilityCut` or one of sets of labels with
-        ``threshold="auto"``, else a `Cut` or a `TopK`; None where the model predicts label sets as a whole. Its
+        How scores become probabilities and labels. Its `rule` is a `ProbabilityThreshold` or one of sets of labels with
+        ``threshold="auto"``, else a `Threshold` or a `TopK`; None where the model predicts label sets as a whole. Its
         `calibration` is None where the fit learned no threshold.
     """
 
@@ -249,10 +243,10 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
 
     n_features_in_: int = learned(saved=False)
     label_names_: NDArray[Any] = learned(saved=False)
-    form_: LabelForm = learned(saved=False)
-    constant_: NDArray[np.int8] = learned(saved=False)
-    scaling_: Scaling = learned(saved=False)
-    decision_: Decision = learned(saved=False)
+    form_: LabelForm = learned(kind=LabelForm)
+    constant_: NDArray[np.int8] = learned("names", dtype=np.int8)
+    scaling_: Scaling = learned(kind=Scaling)
+    decision_: Decision = learned(kind=Decision)
 
     #: Parameters with which a model is that of its paper, beside those of its base classes; see `paper`. A function
     #: makes a value of the class and the parameters that the caller gives.
@@ -361,7 +355,8 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         train = np.ones(data.n_instances, dtype=bool)
         train[test] = False
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the model itself has told
+            for kind in (ConvergenceWarning, InputWarning):  # the model itself has warned
+                warnings.simplefilter("ignore", kind)
             part._fit_nonconstant(data.rows(np.flatnonzero(train), data.monitor.inside(f"held-out part {k + 1}")))
         blocks = map(part._all_scores, part._blocks(rows_of(data.features, rows)))
         shape = len(rows), data.labels.shape[1]
@@ -382,7 +377,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
 
     @classmethod
     def paper(cls, *args: Any, **params: Any) -> Self:
-        """Return the model with the settings of its paper: features as they are, scores cut at 0.
+        """Return the model with the settings of its paper: features as they are, and mostly scores cut at 0.
 
         Parameters
         ----------
@@ -641,7 +636,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         """
         return np.concatenate([self._all_probabilities(block) for block in self._blocks(self._features(X))])
 
-    @offered_if(_explains)
+    @offered_if(_check_explains)
     def explain(self, X: Features, labels: Iterable[Any] | None = None, *, n_terms: int = 10) -> Explanation:
         """Return which features, or which training instances, speak for and against labels.
 
@@ -762,7 +757,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             scores = np.concatenate([self._all_scores(block) for block in self._blocks(data.features)])
             self.decision_ = Decision.learn(rule, self.decide_for, scores, data.labels, data.weights, known=data.known)
         else:
-            self.decision_ = replace(self.decision_, rule=Cut(float(rule)))
+            self.decision_ = replace(self.decision_, rule=Threshold(float(rule)))
         return self
 
     def score(self, X: Features, y: Labels, sample_weight: ArrayLike | None = None) -> float:
@@ -856,17 +851,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         check_text(() if ids is None else ids, "ids of instances")
         watched = monitor or Monitor(None, False)
         data = FitInput(features, labels, weight, watched, space, known=known, ids=ids, feature_names=called)
-        data = data.without_zero_weights().drop_unlabelled()
-        if "n_neighbors" in self._params:
-            self._warn_of_neighbours(data.n_instances)
-        return data
-
-    def _warn_of_neighbours(self, n: int) -> None:
-        """Warn of more neighbours than an instance has among n; of other sizes, no answer depends on more."""
-        k = self.n_neighbors
-        if isinstance(k, int | np.integer) and k > n - 1 and k != self._params["n_neighbors"].default:
-            told = f" is more than the {n - 1} other training instances: all of them are neighbours"
-            warnings.warn(InputWarning((Argument("n_neighbors", k), told)), stacklevel=callers_level())
+        return data.without_zero_weights().drop_unlabelled()
 
     def _check_takes_chunks(self, mask: Any) -> None:
         """Refuse chunks if the model learns from all instances at once, or has settings that want these."""
@@ -972,7 +957,10 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             # An exact leave-one-out is that of a regression that all labels share.
             rows, scores = self._held_out(data) if data.known is None else LabelModel._held_out(self, data)
         known = None if data.known is None else of_all_labels(data.known[rows], constant, True, True)
-        scores, labels = of_all_labels(scores, constant, -FAR, FAR), with_constant(data.labels[rows], constant)
+        scores, labels = (
+            of_all_labels(scores, constant, -CONSTANT_SCORE, CONSTANT_SCORE),
+            with_constant(data.labels[rows], constant),
+        )
         weights = None if data.weights is None else data.weights[rows]
         self.decision_ = Decision.learn(threshold, self.decide_for, scores, labels, weights, recorded, known=known)
         if len(scores) >= ENOUGH and not data.monitor.stopped and self.capabilities.scales:
@@ -989,7 +977,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
 
     def _all_scores(self, X: CheckedFeatures) -> NDArray[Any]:
         """Return the scores of all labels, constant ones included."""
-        return self._of_all_labels(self._scores, X, -FAR, FAR)
+        return self._of_all_labels(self._scores, X, -CONSTANT_SCORE, CONSTANT_SCORE)
 
     def _all_probabilities(self, X: CheckedFeatures) -> NDArray[Any]:
         """Return the probabilities of all labels: calibrated ones, or the model's own."""
@@ -1026,13 +1014,13 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
 
     def _disable_threshold(self) -> None:
         """Set the plain cut as the threshold, since the caller cuts the scores."""
-        self.threshold, self.decide_for = 0, AIMS[0]
+        self.threshold, self.decide_for = 0, TARGET_METRICS[0]
 
     def _learn_cut(self, rule: str, scores: NDArray[Any], truth: sparse.csr_array) -> Decision:
         """Return the decision that a rule learns, or the plain cut."""
         if rule == AUTO:
             return Decision.learn(AUTO, self.decide_for, scores, truth)
-        return Decision(Cut(0.0) if rule == "plain" else learn_threshold(rule, scores, truth))
+        return Decision(Threshold(0.0) if rule == "plain" else learn_threshold(rule, scores, truth))
 
     def _with_cut(self, rule: str, cut: Decision) -> Self:
         """Return a copy of the fitted model which decides so."""
@@ -1060,25 +1048,13 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
     def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return a header which JSON can hold, and arrays."""
         self._check_savable()
-        arrays: dict[str, NDArray[Any]] = {"constant": self.constant_}
+        arrays: dict[str, NDArray[Any]] = {}
         learned = {
-            name: packed(getattr(self, name), f"learned.{name}", arrays)
-            for name in self._learned
-            if hasattr(self, name)  # nothing is learned if all labels are constant
+            name: packed(declared.to_plain(getattr(self, name)), f"learned.{name}", arrays)
+            for name, declared in self._learned.items()
+            if hasattr(self, name)  # the model learns nothing of its own if all labels are constant
         }
-        decision = self.decision_.to_plain()
-        header = {
-            "params": {k: plain(v) for k, v in self.get_params(deep=False).items() if k != "callback"},
-            "n_features": self.n_features_in_,
-            "feature_names": [str(name) for name in getattr(self, "feature_names_in_", [])],
-            "label_names": self.label_names_.tolist(),
-            "form": asdict(self.form_),
-            "rule": decision["rule"],
-            "threshold": packed(decision["threshold"], "threshold", arrays),
-            "scaling": packed(self.scaling_.to_plain(), "scaling", arrays),
-            "calibration": packed(decision["calibration"], "calibration", arrays),
-            "learned": learned,
-        }
+        header = head_of(self) | {"label_names": self.label_names_.tolist(), "learned": learned}
         if hasattr(self, "recipe_"):
             header["recipe"] = self.recipe_.as_json()
         return header, arrays
@@ -1109,34 +1085,22 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             # loads scikit-learn's estimators
 
             estimators |= SAVABLE
-        model = cls(**{k: from_plain(v, estimators) for k, v in member(header, "params", dict).items()})
-        model._check_params()
-        model.n_features_in_ = member(header, "n_features", int)
-        if names := member(header, "feature_names", list):
-            model.feature_names_in_ = np.array(names, dtype=object)
+        model: Self = of_head(cls, header, estimators)
         if "recipe" in header:
             model.recipe_ = Recipe.of_json(member(header, "recipe", dict))
-        model.form_ = LabelForm(**member(header, "form", dict))
         model.label_names_ = np.array(member(header, "label_names", list), dtype=object)
-        model.constant_ = arrays["constant"]
-        model.decision_ = Decision.of_plain(
-            member(header, "rule", str),
-            unpacked(header["threshold"], arrays),
-            unpacked(header["calibration"], arrays),
-            len(model.label_names_),
-        )
-        model.scaling_ = Scaling.of_plain(unpacked(header["scaling"], arrays), model.n_features_in_)
-        for name, value in member(header, "learned", dict).items():
+        saved = member(header, "learned", dict)
+        for name, value in saved.items():
             if name not in cls._learned:
                 raise InvalidInputError(f"{cls.__name__} has no {name}")
-            setattr(model, name, unpacked(value, arrays, parts))
-        for texts in (names, model.label_names_, getattr(model, "instance_ids_", None)):
+            setattr(model, name, cls._learned[name].from_plain(unpacked(value, arrays, parts)))
+        for texts in (header["feature_names"], model.label_names_, getattr(model, "instance_ids_", None)):
             check_text(() if texts is None else texts, "names and ids")
         model._check_form()
         if model._n_varying:
             model._check_learned()
             model._check_answers()
-        elif header["learned"]:
+        elif saved.keys() > LabelModel._learned.keys():
             raise InvalidInputError("something is learned, though no label varies")
         return model
 
@@ -1147,17 +1111,14 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
 
     def _check_form(self) -> None:
         """Refuse names and features, read from a file, that do not fit together."""
-        n_labels, D = len(self.label_names_), self.n_features_in_
-        if isinstance(D, bool) or not 1 <= D < 1 << 63:
-            raise InvalidInputError(f"n_features is {D}, expected a whole number from 1")
         names = getattr(self, "feature_names_in_", None)
-        if names is not None and (names.shape != (D,) or len(set(names.tolist())) != D):
-            raise InvalidInputError(f"feature_names must be {D} distinct names")
         recipe = getattr(self, "recipe_", None)
         if recipe is not None and (names is None or recipe.feature_names != tuple(names.tolist())):
             raise InvalidInputError("the recipe of columns makes other features than those of the model")
-        if self.constant_.shape != (n_labels,) or self.constant_.dtype != np.int8:
-            raise InvalidInputError(f"constant has shape {self.constant_.shape}, dtype {self.constant_.dtype}")
+        for name, declared in LabelModel._learned.items():
+            declared.refuse_wrong(name, getattr(self, name, None), {"names": len(self.label_names_)})
+        self.scaling_.check(self.n_features_in_)
+        self.decision_.check(len(self.label_names_))
 
     def _check_learned(self) -> None:
         """Refuse what was learned, read from a file, if it is not as declared; subclasses check more than that.

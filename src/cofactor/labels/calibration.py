@@ -44,7 +44,7 @@ from cofactor.kernels.calibration import apply_context, context_sums, log_partit
 
 #: Score of a label that was constant in training, with its sign. It is beyond every cut and all other scores, but
 #: finite, since some metrics refuse infinity.
-FAR = 1e9
+CONSTANT_SCORE = 1e9
 
 POOLED = 1 << 19  #: scores on which what all labels have in common is learned
 COARSE = 1 << 17  #: scores beyond which Newton's method first goes over a part of the instances
@@ -70,7 +70,7 @@ class Platt(NamedTuple):
 
     theta: NDArray[np.float64]
     prior: Prior
-    scale: Scale
+    scale: Standardization
 
     def line(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return slope and offset of each label for the scores themselves."""
@@ -97,7 +97,7 @@ class Platt(NamedTuple):
             return np.concatenate([_sums(scores, others[k], self.scale, each[k]) for k in range(n_parts)], axis=1)
 
         start = np.tile(self.theta, n_parts)
-        theta = _climbed(sums, targets, start, self.prior, _NEWTON_STEPS + 1)[0]
+        theta = _newton(sums, targets, start, self.prior, _NEWTON_STEPS + 1)[0]
         theta = np.where(theta[0] < _LEAST, start, theta)
         return [self._replace(theta=theta[:, k * L : (k + 1) * L]) for k in range(n_parts)]
 
@@ -123,11 +123,11 @@ def learn_platt(scores: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.fl
     """
     scores = np.ascontiguousarray(scores)
     few, of_few, w_few = subsample(-(-scores.size // POOLED) or 1, scores, labels, w)
-    scale = _scale(few, w_few)
+    scale = _standardization(few, w_few)
     theta, prior = _common(few, of_few, w_few, scale)
     n_steps = 1 if len(few) == len(scores) else _NEWTON_STEPS
-    theta = _climbed(partial(_sums, scores, w, scale), _targets(scores, labels, w, scale), theta, prior, n_steps)[0]
-    return Platt(_raised(theta, scores, labels, w, scale), prior, scale)
+    theta = _newton(partial(_sums, scores, w, scale), _targets(scores, labels, w, scale), theta, prior, n_steps)[0]
+    return Platt(_clip_slopes(theta, scores, labels, w, scale), prior, scale)
 
 
 def subsample(step: int, *tables: Any) -> tuple[Any, ...]:
@@ -136,33 +136,35 @@ def subsample(step: int, *tables: Any) -> tuple[Any, ...]:
     return tuple(np.ascontiguousarray(table) if isinstance(table, np.ndarray) else table for table in some)
 
 
-class Scale(NamedTuple):
+class Standardization(NamedTuple):
     """Scores less their mean, divided by their standard deviation: Newton's method runs on these."""
 
     middle: float
     unit: float
 
 
-def _scale(scores: NDArray[Any], w: NDArray[np.float64]) -> Scale:
+def _standardization(scores: NDArray[Any], w: NDArray[np.float64]) -> Standardization:
     """Return the scale of usable scores; the unit is 1 if they do not vary."""
-    usable = (np.abs(scores) < FAR) & (w > 0)[:, None]
+    usable = (np.abs(scores) < CONSTANT_SCORE) & (w > 0)[:, None]
     each = np.where(usable, w[:, None], 0.0)
     total = float(each.sum())
     if not total > 0:
-        return Scale(0.0, 1.0)
+        return Standardization(0.0, 1.0)
     s = np.where(usable, scores, 0.0).astype(np.float64)
     middle = float(np.vdot(each, s)) / total
     unit = float(np.sqrt(np.vdot(each, (s - middle) ** 2) / total))
-    return Scale(middle, unit if unit > _SAME * abs(middle) else 1.0)
+    return Standardization(middle, unit if unit > _SAME * abs(middle) else 1.0)
 
 
 def _sums(
-    scores: NDArray[Any], w: NDArray[np.float64], scale: Scale, theta: NDArray[np.float64]
+    scores: NDArray[Any], w: NDArray[np.float64], scale: Standardization, theta: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return what `platt_sums` adds up."""
     out = np.zeros((5, scores.shape[1]))
     for here, part in in_double(scores):
-        platt_sums(part, np.ascontiguousarray(w[here]), scale.middle, scale.unit, theta[0], theta[1], FAR, out)
+        platt_sums(
+            part, np.ascontiguousarray(w[here]), scale.middle, scale.unit, theta[0], theta[1], CONSTANT_SCORE, out
+        )
     return out
 
 
@@ -180,18 +182,18 @@ def in_double(scores: NDArray[Any]) -> Iterator[tuple[slice, NDArray[np.float64]
 
 
 def _of_entries(
-    scores: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.float64], scale: Scale
+    scores: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.float64], scale: Standardization
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]:
     """Return row and column of each label that is on, and w s and w, shape (2, nnz)."""
     rows = np.repeat(np.arange(labels.shape[0]), np.diff(labels.indptr))
     s = scores[rows, labels.indices].astype(np.float64)
-    weight = w[rows] * (np.abs(s) < FAR)
+    weight = w[rows] * (np.abs(s) < CONSTANT_SCORE)
     s = np.where(weight > 0, (s - scale.middle) / scale.unit, 0.0)
     return rows, labels.indices, np.array([weight * s, weight])
 
 
 def _targets(
-    scores: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.float64], scale: Scale
+    scores: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.float64], scale: Standardization
 ) -> NDArray[np.float64]:
     """Return Σ w s and Σ w over the instances that have each label, shape (2, L)."""
     _, columns, parts = _of_entries(scores, labels, w, scale)
@@ -236,14 +238,14 @@ def _move(
 
 
 def _pooled(
-    scores: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.float64], scale: Scale
+    scores: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.float64], scale: Standardization
 ) -> NDArray[np.float64]:
     """Return the slope and the offset which suit all labels in common, shape (2, 1).
 
     Newton's method begins at the log-odds of all labels: from an offset of 0 it may never find back where few are on.
     """
     targets = _targets(scores, labels, w, scale).sum(axis=1, keepdims=True)
-    on, all_ = float(targets[1, 0]), float(w @ np.count_nonzero(np.abs(scores) < FAR, axis=1))
+    on, all_ = float(targets[1, 0]), float(w @ np.count_nonzero(np.abs(scores) < CONSTANT_SCORE, axis=1))
     theta = np.array([[1.0], [np.log((on + 0.5) / (max(all_ - on, 0.0) + 0.5))]])
     if scores.size > COARSE:
         part, of_part, w_part = subsample(PART, scores, labels, w)
@@ -266,7 +268,7 @@ class Prior(NamedTuple):
 
 
 def _common(
-    scores: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.float64], scale: Scale
+    scores: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.float64], scale: Standardization
 ) -> tuple[NDArray[np.float64], Prior]:
     """Return slope and offset of each label, shape (2, L), and what they have in common, by EM."""
     L = scores.shape[1]
@@ -274,7 +276,7 @@ def _common(
     targets = _targets(scores, labels, w, scale)
     theta, prior = np.repeat(pooled, L, axis=1), Prior(pooled, np.eye(2))
     for _ in range(_EM_STEPS):
-        theta, curvature, covariance = _climbed(partial(_sums, scores, w, scale), targets, theta, prior, _NEWTON_STEPS)
+        theta, curvature, covariance = _newton(partial(_sums, scores, w, scale), targets, theta, prior, _NEWTON_STEPS)
         informed = curvature > 0
         if not informed.any():
             break
@@ -284,7 +286,7 @@ def _common(
     return theta, prior
 
 
-def _climbed(
+def _newton(
     sums_at: Callable[[NDArray[np.float64]], NDArray[np.float64]],
     targets: NDArray[np.float64],
     theta: NDArray[np.float64],
@@ -300,12 +302,12 @@ def _climbed(
     return theta, sums[4], move.covariance
 
 
-def _raised(
+def _clip_slopes(
     theta: NDArray[np.float64],
     scores: NDArray[Any],
     labels: sparse.csr_array,
     w: NDArray[np.float64],
-    scale: Scale,
+    scale: Standardization,
 ) -> NDArray[np.float64]:
     """Return slopes which are not below the least one, and where one was, the offset that suits it.
 
@@ -331,13 +333,15 @@ def context_rows(logits: NDArray[Any]) -> NDArray[np.float64]:
     """Return what `rows_of_logits` says of each row."""
     rows = np.empty((len(logits), 4))
     for here, part in in_double(logits):
-        rows_of_logits(part, FAR, rows[here])
-    lonely = rows[:, :2] <= -FAR  # no other label
+        rows_of_logits(part, CONSTANT_SCORE, rows[here])
+    lonely = rows[:, :2] <= -CONSTANT_SCORE  # no other label
     rows[:, :2][lonely] = 0.0
     return rows
 
 
-def learn_context(logits: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.float64]) -> NDArray[np.float64] | None:
+def fit_label_context(
+    logits: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.float64]
+) -> NDArray[np.float64] | None:
     """Return the weights of the context, by Newton's method; None if they gain too little."""
     rows = context_rows(logits)
     targets = _context_targets(logits, rows, labels, w)
@@ -363,7 +367,7 @@ def _context_weights(
     for _ in range(15):
         sums, hessian = np.zeros(targets.shape), 1e-3 * np.eye(4)
         for here, part in in_double(logits):
-            context_sums(part, rows[here], w[here], beta, FAR, sums[here], hessian)
+            context_sums(part, rows[here], w[here], beta, CONSTANT_SCORE, sums[here], hessian)
         left = targets - sums
         step = np.linalg.solve(hessian, left.sum(axis=0))
         beta = beta + step * min(1.0, 1 / np.abs(step).max(initial=1e-300))
@@ -378,7 +382,7 @@ def _context_targets(
     """Return Σ w x over the labels that are on, of each row."""
     row = np.repeat(np.arange(labels.shape[0]), np.diff(labels.indptr))
     z = logits[row, labels.indices].astype(np.float64)
-    kept = np.abs(z) < FAR
+    kept = np.abs(z) < CONSTANT_SCORE
     row, column, z = row[kept], labels.indices[kept], z[kept]
     other = np.where(column == rows[row, 2], rows[row, 1], rows[row, 0])
     parts = (z, other, rows[row, 3], np.ones(len(row)))
@@ -389,7 +393,7 @@ def _log_partition(logits: NDArray[Any], rows: NDArray[np.float64], beta: NDArra
     """Return Σ log(1 + exp(z)) of each row, with z its logits in context."""
     found = np.empty(len(logits))
     for here, part in in_double(logits):
-        log_partition(part, rows[here], beta, FAR, found[here])
+        log_partition(part, rows[here], beta, CONSTANT_SCORE, found[here])
     return found
 
 
@@ -399,7 +403,7 @@ COVERS = ("all", "share")
 #: Cuts are learned for shares 0, 1 / STEPS, ... 1 of what may be missed.
 STEPS = 1000
 
-_EVERY = FAR / 2  # beyond all logits but those of constant labels
+_EVERY = CONSTANT_SCORE / 2  # beyond all logits but those of constant labels
 
 
 def learn_set_cuts(logits: NDArray[Any], on: sparse.csr_array, w: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -444,7 +448,7 @@ def _cuts(z: NDArray[np.float64], loss: NDArray[np.float64], w: NDArray[np.float
     return np.where(allowed < 0, -_EVERY, cuts)
 
 
-_FEW = 256  # instances up to which sets of labels are learned from logits by
+_CROSS_FITTED = 256  # instances up to which sets of labels are learned from logits by
 _PARTS = 8  # calibrations of all parts but one
 _NEVER = 1e-6  # a chance below which an unknown label is taken as off
 
@@ -482,12 +486,12 @@ class Calibration:
         Scores of ±1e9, those of labels that were constant in training, stay as they are.
         """
         logits = np.asarray(scores * self.slope.astype(scores.dtype) + self.offset.astype(scores.dtype))
-        constant = np.abs(scores) >= FAR
+        constant = np.abs(scores) >= CONSTANT_SCORE
         logits[constant] = scores[constant]
         if self.context is not None:
             rows = context_rows(logits)
             for here, part in in_double(logits):
-                apply_context(part, rows[here], self.context, FAR)
+                apply_context(part, rows[here], self.context, CONSTANT_SCORE)
                 logits[here] = part
         return logits if self.recorded is None else _of_recorded(logits, self.recorded)
 
@@ -585,7 +589,7 @@ def learn_with_sets(
     calibration = replace(calibration, recorded=recorded)
     logits = calibration.logits(usable)
     of_all = logits if known is None else calibration.logits(scores)
-    if _PARTS <= len(scores) <= _FEW:
+    if _PARTS <= len(scores) <= _CROSS_FITTED:
         of_all = _cross_fitted_logits(calibration, platt, scores, usable, labels, w)
     if known is None and recorded is None:
         return replace(calibration, set_cuts=learn_set_cuts(of_all, labels, w)), logits
@@ -597,7 +601,7 @@ def learn_with_sets(
 
 def usable_scores(scores: NDArray[Any], known: NDArray[np.bool_] | None) -> NDArray[Any]:
     """Return scores with -1e9 for labels that are not known, so that they do not count."""
-    return scores if known is None else np.where(known, scores, np.asarray(-FAR, dtype=scores.dtype))
+    return scores if known is None else np.where(known, scores, np.asarray(-CONSTANT_SCORE, dtype=scores.dtype))
 
 
 def _learned(
@@ -609,7 +613,7 @@ def _learned(
     if not context or scores.shape[1] < 2:
         return calibration, platt
     few, of_few, w_few = subsample(-(-scores.size // POOLED) or 1, scores, labels, w)
-    return replace(calibration, context=learn_context(calibration.logits(few), of_few, w_few)), platt
+    return replace(calibration, context=fit_label_context(calibration.logits(few), of_few, w_few)), platt
 
 
 def _cross_fitted_logits(
@@ -653,4 +657,4 @@ def _of_recorded(logits: NDArray[Any], recorded: NDArray[np.float64]) -> NDArray
     with np.errstate(over="ignore"):
         p = np.minimum(expit(logits.astype(np.float64)) / recorded, 1 - 1e-6)
     found = np.log(np.maximum(p, np.finfo(float).tiny)) - np.log1p(-p)
-    return np.where(np.abs(logits) >= FAR, logits, found).astype(logits.dtype)
+    return np.where(np.abs(logits) >= CONSTANT_SCORE, logits, found).astype(logits.dtype)

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.kernels.clusters import divide
-from cofactor.labels.features import CheckedFeatures, is_sparse, squared_lengths
+from cofactor.labels.features import CheckedFeatures, squared_lengths
+from cofactor.passes import is_sparse
 
 _POWER_STEPS = 10  #: k-means only starts from the longest axis, so it need not be exact
 _TOLERANCE = 1e-4  #: of the mean variance of the features: scikit-learn's, of the squared shift of all centres

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -27,9 +27,9 @@ from cofactor.labels.features import (
     check_n_features,
     first_entry,
     first_without_number,
-    is_sparse,
 )
 from cofactor.model.convergence import callers_level
+from cofactor.passes import is_sparse
 from cofactor.recipe import Recipe
 from cofactor.text import few
 from cofactor.typing import Labels
@@ -106,6 +106,15 @@ class LabelForm:
 
             return pd.DataFrame(values, index=index, columns=names.tolist())
         return nw.from_numpy(values, [str(name) for name in names], backend="polars").to_native()
+
+    def to_state(self) -> dict[str, Any]:
+        """Return what a file holds."""
+        return asdict(self)
+
+    @classmethod
+    def from_state(cls, state: Any) -> LabelForm:
+        """Return the form that a file holds."""
+        return cls(**state)
 
     @property
     def _layout(self) -> tuple[str, str]:

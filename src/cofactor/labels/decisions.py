@@ -1,8 +1,8 @@
 r"""From scores to probabilities and label sets: a model's `Decision`, and the rules by which labels are on.
 
-`Cut` and `TopK` use scores alone; `ProbabilityCut`, `BestSets` and `LikelySets` use calibrated probabilities
-(`cofactor.labels.calibration`). Their numbers are given, or learned from scores of instances that the model did not
-learn from (`learn_threshold`, `learn_rule`).
+`Threshold` and `TopK` use scores alone; `ProbabilityThreshold`, `BestSets` and `LikelySets` use calibrated
+probabilities (`cofactor.labels.calibration`). Their numbers are given, or learned from scores of instances that the
+model did not learn from (`learn_threshold`, `learn_rule`).
 
 The expected F1 of a set h of k labels is a sum over its labels,
 
@@ -27,10 +27,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import expit, logit
 
-from cofactor.checks import as_weights, one_of, relative_weights
+from cofactor.checks import AUTO, as_weights, one_of, relative_weights
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.kernels.calibration import logit_histogram
-from cofactor.labels.calibration import FAR, Calibration, learn_with_sets, usable_scores
+from cofactor.labels.calibration import CONSTANT_SCORE, Calibration, learn_with_sets, usable_scores
 from cofactor.labels.data import known_shares
 from cofactor.labels.features import column_means
 from cofactor.labels.fit_input import FitInput
@@ -167,19 +167,14 @@ def _without_each(p: NDArray[np.float64], number: NDArray[np.float64]) -> NDArra
     return np.where((p > 0.5)[:, :, None], downward, upward)
 
 
-#: The parameter `threshold` of a model which decides by calibrated probabilities, as `decide_for` says.
-AUTO = "auto"
-
 #: What decisions may be best at: the parameter `decide_for`, and the name of the rule.
-AIMS = ("micro", "macro", "example", "hamming", "subset")
+TARGET_METRICS = ("micro", "macro", "example", "hamming", "subset")
 
 #: Rules whose cut of the scores is learned.
 RULES = ("global", "per-label", "top-k", "cardinality")
 
 #: The parameter `threshold` of a model which decodes label sets by itself, and the name of its rule in a file.
 JOINT = "joint"
-
-_SCORES_PER_BLOCK = 1 << 22
 
 
 class Rule(ABC):
@@ -188,7 +183,7 @@ class Rule(ABC):
     Attributes
     ----------
     name : str
-        How its value was chosen: "fixed", or one of `RULES` or `AIMS`.
+        How its value was chosen: "fixed", or one of `RULES` or `TARGET_METRICS`.
     value : float or ndarray of shape (L,)
         The number or numbers that it uses.
     takes : {"scores", "probabilities"}
@@ -196,8 +191,8 @@ class Rule(ABC):
 
     Examples
     --------
-    >>> from cofactor.labels import Cut, Rule
-    >>> cut = Cut(0.5)
+    >>> from cofactor.labels import Threshold, Rule
+    >>> cut = Threshold(0.5)
     >>> isinstance(cut, Rule), cut.apply(np.array([[0.2, 0.7]])).tolist()
     (True, [[False, True]])
     """
@@ -233,7 +228,7 @@ class Rule(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Cut(Rule):
+class Threshold(Rule):
     """Labels whose score lies above a cut are on.
 
     Parameters
@@ -245,7 +240,7 @@ class Cut(Rule):
 
     Examples
     --------
-    >>> Cut(0.0).apply(np.array([[0.3, -0.1, 0.0], [-0.5, -0.2, 0.1]]))
+    >>> Threshold(0.0).apply(np.array([[0.3, -0.1, 0.0], [-0.5, -0.2, 0.1]]))
     array([[ True, False, False],
            [False, False,  True]])
     """
@@ -312,7 +307,7 @@ def check_threshold(threshold: Any, *, joint: bool = False, argument: str = "thr
     if isinstance(threshold, str):
         if threshold not in rules:
             aim = (Argument("decide_for", threshold), " decides so, with ", Argument(argument, AUTO))
-            advice = aim if threshold in AIMS else ""
+            advice = aim if threshold in TARGET_METRICS else ""
             raise InvalidInputError(expected, argument=argument, found=threshold, advice=advice)
     elif isinstance(threshold, bool | np.bool_) or not isinstance(threshold, Real):
         rule = "apply it to scores: TopK(5).apply(model.decision_function(X))" if isinstance(threshold, Rule) else ""
@@ -351,7 +346,7 @@ def check_decision(threshold: Any, decide_for: str) -> None:
     Traceback (most recent call last):
     cofactor.errors.InvalidInputError: decide_for='macro': threshold=0.5 does not look at it; take threshold='auto'
     """
-    if threshold != AUTO and decide_for != AIMS[0]:
+    if threshold != AUTO and decide_for != TARGET_METRICS[0]:
         whole = "leave it out to decide for label sets as a whole, or " if threshold == JOINT else ""
         raise InvalidInputError(
             (Argument("threshold", threshold), " does not look at it"),
@@ -361,7 +356,9 @@ def check_decision(threshold: Any, decide_for: str) -> None:
         )
 
 
-def learn_threshold(rule: str, scores: ArrayLike, Y: Labels, sample_weight: ArrayLike | None = None) -> Cut | TopK:
+def learn_threshold(
+    rule: str, scores: ArrayLike, Y: Labels, sample_weight: ArrayLike | None = None
+) -> Threshold | TopK:
     r"""Learn a cut from scores of instances whose labels are known.
 
     The scores should come from models that did not learn from the instances (out-of-fold scores): the best cut for
@@ -414,13 +411,13 @@ def learn_threshold(rule: str, scores: ArrayLike, Y: Labels, sample_weight: Arra
         return TopK(_best_k(scores, Y, sample_weight))
     if rule == "per-label":
         n, n_labels = scores.shape
-        blocks = batches(n_labels, max(1, _SCORES_PER_BLOCK // max(n, 1)))
-        return Cut(np.concatenate([_best_cuts(scores[:, k], Y[:, k], sample_weight) for k in blocks]), rule)
+        blocks = batches(n_labels, max(1, _PER_BLOCK // max(n, 1)))
+        return Threshold(np.concatenate([_best_cuts(scores[:, k], Y[:, k], sample_weight) for k in blocks]), rule)
     cuts, true_positives, positives = _all_cuts(scores, Y, sample_weight)
     actual = _n_on(Y, sample_weight)
     if rule == "cardinality":
-        return Cut(float(cuts[np.argmin(np.abs(positives - actual))]), rule)
-    return Cut(float(cuts[np.argmax(_f1(true_positives, positives, actual))]), rule)
+        return Threshold(float(cuts[np.argmin(np.abs(positives - actual))]), rule)
+    return Threshold(float(cuts[np.argmax(_f1(true_positives, positives, actual))]), rule)
 
 
 def micro_f1_curve(
@@ -493,8 +490,8 @@ def _all_cuts(
     flat = scores.ravel()
     truth = np.zeros(flat.shape, dtype=bool)
     truth[np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr)) * Y.shape[1] + Y.indices] = True
-    always = flat >= FAR
-    open_ = np.abs(flat) < FAR  # no cut changes the predictions of constant labels
+    always = flat >= CONSTANT_SCORE
+    open_ = np.abs(flat) < CONSTANT_SCORE  # no cut changes the predictions of constant labels
     if weight is not None:
         return _all_weighted_cuts(flat, truth, always, open_, np.repeat(weight, Y.shape[1]))
     if only_best:
@@ -577,22 +574,22 @@ def _best_cuts(
     hits = np.cumsum(hits, axis=0)
     f1 = _f1(hits, positives, hits[-1])
     f1[:-1][ranked[:-1] == ranked[1:]] = 0  # there is no cut between equal scores
-    f1[ranked <= -FAR] = 0
+    f1[ranked <= -CONSTANT_SCORE] = 0
     best = np.argmax(f1, axis=0)
     columns = np.arange(n_labels)
     upper, lower = ranked[best, columns], ranked[np.minimum(best + 1, n - 1), columns]
     middle = _half_way(upper, lower)
     # Below the last finite score there is no neighbour to go half way to. A constant label keeps its value at any cut.
-    alone = (best == n - 1) | (lower <= -FAR)
+    alone = (best == n - 1) | (lower <= -CONSTANT_SCORE)
     cuts = np.where(alone, np.nextafter(upper.astype(scores.dtype), -np.inf, dtype=scores.dtype), middle)
-    return np.where(np.abs(upper) >= FAR, 0.0, cuts)
+    return np.where(np.abs(upper) >= CONSTANT_SCORE, 0.0, cuts)
 
 
 def _best_k(scores: NDArray[Any], Y: sparse.csr_array, weight: NDArray[np.float64] | None = None) -> int:
     """Return the number of labels for each row which maximises micro-F1."""
     n, n_labels = scores.shape
     hits = np.zeros(n_labels)
-    for block in batches(n, max(1, _SCORES_PER_BLOCK // n_labels)):
+    for block in batches(n, max(1, _PER_BLOCK // n_labels)):
         order = np.argsort(-scores[block], axis=1, kind="stable")
         found = np.take_along_axis(Y[block].toarray(), order, axis=1)
         hits += found.sum(axis=0) if weight is None else weight[block] @ found
@@ -614,7 +611,7 @@ _HIGHEST = 1 - 1e-6  # cuts above that would turn off labels which all training 
 
 
 @dataclass(frozen=True, eq=False)
-class ProbabilityCut(Rule):
+class ProbabilityThreshold(Threshold):
     """Labels whose probability lies above a cut are on.
 
     Parameters
@@ -626,22 +623,17 @@ class ProbabilityCut(Rule):
 
     Examples
     --------
-    >>> ProbabilityCut(0.4).apply(np.array([[0.3, 0.5]]))
+    >>> ProbabilityThreshold(0.4).apply(np.array([[0.3, 0.5]]))
     array([[False,  True]])
     """
 
     names: ClassVar[tuple[str, ...]] = ("micro", "macro", "hamming")
     takes: ClassVar[str] = "probabilities"
-    value: float | NDArray[np.float64]
     name: str = "micro"
 
     def _fits(self) -> bool:
         cut = np.asarray(self.value)
         return cut.ndim == (self.name == "macro") and bool(((cut >= 0) & (cut < 1)).all())
-
-    def apply(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return where probabilities lie above the cut."""
-        return scores > np.asarray(self.value, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -722,7 +714,7 @@ def rule_of(name: str, value: Any) -> Rule:
 
     Parameters
     ----------
-    name : {"fixed", "global", "per-label", "top-k", "cardinality"} or one of `AIMS`
+    name : {"fixed", "global", "per-label", "top-k", "cardinality"} or one of `TARGET_METRICS`
     value : float, int or ndarray of shape (L,)
 
     Raises
@@ -733,7 +725,7 @@ def rule_of(name: str, value: Any) -> Rule:
     Examples
     --------
     >>> rule_of("global", 0.25)
-    Cut(value=0.25, name='global')
+    Threshold(value=0.25, name='global')
     >>> rule_of("top-k", 3)
     TopK(value=3, name='top-k')
     >>> rule_of("example", 0.5)
@@ -741,7 +733,7 @@ def rule_of(name: str, value: Any) -> Rule:
     """
     if isinstance(value, bool) or not isinstance(value, Real | np.ndarray):
         raise InvalidInputError(f"the rule {name!r} cannot have the value {value!r}")
-    kinds: tuple[Any, ...] = (TopK, BestSets, LikelySets, ProbabilityCut, Cut)
+    kinds: tuple[Any, ...] = (TopK, BestSets, LikelySets, ProbabilityThreshold, Threshold)
     rule: Rule = next((kind for kind in kinds if name in kind.names), kinds[-1])(value, name)
     return rule
 
@@ -749,7 +741,7 @@ def rule_of(name: str, value: Any) -> Rule:
 _WORDS = ("micro-F1", "macro-F1", "F1 of each instance", "Hamming loss", "subset accuracy")
 
 #: Refuses a `decide_for` that is not known.
-check_aim = one_of(dict(zip(AIMS, _WORDS, strict=True)))
+check_aim = one_of(dict(zip(TARGET_METRICS, _WORDS, strict=True)))
 
 
 def learn_rule(
@@ -762,7 +754,7 @@ def learn_rule(
     decide_for : {"micro", "macro", "example", "hamming", "subset"}
         What to be best at, see the module.
     logits : ndarray of shape (n, L)
-        log p / (1 - p); labels that were constant in training have ±`FAR`.
+        log p / (1 - p); labels that were constant in training have ±`CONSTANT_SCORE`.
     Y : csr_array of shape (n, L)
         Ones where a label is on.
     weights : ndarray of shape (n,), optional
@@ -785,12 +777,12 @@ def learn_rule(
     """
     if decide_for == "micro":
         cut = _micro_cut(logits, Y, weights)
-        return ProbabilityCut(float(min(expit(cut), _HIGHEST)))
+        return ProbabilityThreshold(float(min(expit(cut), _HIGHEST)))
     if decide_for == "macro":
-        seen = np.bincount(Y.indices[np.abs(logits[_rows_of(Y), Y.indices]) < FAR], minlength=Y.shape[1])
-        return ProbabilityCut(_of_unseen(_macro_cuts(logits, weights), seen), "macro")
+        seen = np.bincount(Y.indices[np.abs(logits[_rows_of(Y), Y.indices]) < CONSTANT_SCORE], minlength=Y.shape[1])
+        return ProbabilityThreshold(_of_unseen(_macro_cuts(logits, weights), seen), "macro")
     if decide_for == "hamming":
-        return ProbabilityCut(0.5, "hamming")
+        return ProbabilityThreshold(0.5, "hamming")
     if decide_for == "example":
         return BestSets(_cut_of_none(logits, Y, weights))
     usual = (LikelySets(0), LikelySets(1))  # the second only if held-out instances prefer it
@@ -817,12 +809,12 @@ def expected_rule(decide_for: str, logits: NDArray[Any], weights: NDArray[np.flo
     if decide_for == "micro":
         each = None if weights is None else np.repeat(weights, logits.shape[1])
         cut, _ = _best_probable_cuts(expit(logits).reshape(-1, 1), 0, each)
-        return ProbabilityCut(float(min(cut[0], _HIGHEST)))
+        return ProbabilityThreshold(float(min(cut[0], _HIGHEST)))
     if decide_for == "macro":
-        return ProbabilityCut(_macro_cuts(logits, weights), "macro")
+        return ProbabilityThreshold(_macro_cuts(logits, weights), "macro")
     if decide_for == "example":
         return BestSets()
-    return LikelySets(0) if decide_for == "subset" else ProbabilityCut(0.5, "hamming")
+    return LikelySets(0) if decide_for == "subset" else ProbabilityThreshold(0.5, "hamming")
 
 
 def _nonempty_sets(p: NDArray[Any]) -> NDArray[np.bool_]:
@@ -958,7 +950,7 @@ class Decision:
 
     Examples
     --------
-    >>> decision = Decision(ProbabilityCut(0.4), Calibration(np.array([1.0, 2.0]), np.zeros(2)))
+    >>> decision = Decision(ProbabilityThreshold(0.4), Calibration(np.array([1.0, 2.0]), np.zeros(2)))
     >>> decision.proba(np.array([[0.0, -1.0]])).round(2), decision.predict(np.array([[0.0, -1.0]]))
     (array([[0.5 , 0.12]]), array([[ True, False]]))
     """
@@ -973,11 +965,11 @@ class Decision:
         Examples
         --------
         >>> Decision.of_threshold(0.25).rule, Decision.of_threshold("global").rule, Decision.of_threshold("joint").rule
-        (Cut(value=0.25, name='fixed'), Cut(value=0.0, name='fixed'), None)
+        (Threshold(value=0.25, name='fixed'), Threshold(value=0.0, name='fixed'), None)
         """
         if threshold == JOINT:
             return cls(None)
-        return cls(Cut(0.0 if isinstance(threshold, str) else float(threshold)))
+        return cls(Threshold(0.0 if isinstance(threshold, str) else float(threshold)))
 
     @property
     def value(self) -> Any:
@@ -1013,27 +1005,30 @@ class Decision:
         assert self.calibration is not None
         return self.calibration.in_sets(scores, coverage, cover)
 
-    def to_plain(self) -> dict[str, Any]:
+    def to_state(self) -> dict[str, Any]:
         """Return what a file holds."""
         calibration = None if self.calibration is None else vars(self.calibration)
         return {"rule": self.name, "threshold": self.value, "calibration": calibration}
 
     @classmethod
-    def of_plain(cls, rule: str, threshold: Any, calibration: Any, n_labels: int) -> Self:
-        """Return the decision that a file holds, or refuse it if it is not one for so many labels."""
+    def from_state(cls, state: Any) -> Self:
+        """Return the decision that a file holds."""
+        rule, threshold, calibration = (state[name] for name in ("rule", "threshold", "calibration"))
         if rule == JOINT and threshold is not None:
             raise InvalidInputError(f"the rule {rule!r} cannot have the value {threshold!r}")
-        found = cls(
+        return cls(
             None if rule == JOINT else rule_of(rule, threshold),
             None if calibration is None else Calibration(**calibration),
         )
-        if np.shape(threshold) not in ((), (n_labels,)):
-            raise InvalidInputError(f"the threshold has shape {np.shape(threshold)} for {n_labels} labels")
-        if found.calibration is not None:
-            found.calibration.check(n_labels)
-        elif found.rule is not None and found.rule.takes == "probabilities":
-            raise InvalidInputError(f"the rule {rule!r} takes probabilities, but there is no calibration")
-        return found
+
+    def check(self, n_labels: int) -> None:
+        """Refuse a decision, read from a file, that is not one for so many labels."""
+        if np.shape(self.value) not in ((), (n_labels,)):
+            raise InvalidInputError(f"the threshold has shape {np.shape(self.value)} for {n_labels} labels")
+        if self.calibration is not None:
+            self.calibration.check(n_labels)
+        elif self.rule is not None and self.rule.takes == "probabilities":
+            raise InvalidInputError(f"the rule {self.name!r} takes probabilities, but there is no calibration")
 
     @classmethod
     def learn(

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
-from cofactor.labels.calibration import FAR
-from cofactor.labels.features import is_sparse
+from cofactor.labels.calibration import CONSTANT_SCORE
 from cofactor.metrics.by_label import plain_values
 from cofactor.model.explanations import Explanation
+from cofactor.passes import is_sparse
 from cofactor.text import did_you_mean
 
 #: Columns of an explanation, and their types.
@@ -214,7 +214,7 @@ class Explainer:
         """Return what was explained."""
         values = zip(*self._rows, strict=True) if self._rows else [()] * len(_COLUMNS)
         columns = {name: _column(part, kind) for (name, kind), part in zip(_COLUMNS.items(), values, strict=True)}
-        return Explanation(columns, FAR)
+        return Explanation(columns, CONSTANT_SCORE)
 
 
 def label_positions(labels: Iterable[Any], names: NDArray[Any]) -> NDArray[np.int64]:

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.labels.class_weights import ClassWeights
-from cofactor.labels.features import as_dense, is_sparse
+from cofactor.labels.leave_one_out import least_error
 from cofactor.labels.regression import FeatureSpace
-from cofactor.passes import batches
+from cofactor.passes import as_dense, batches, is_sparse
 from cofactor.solvers.linear import solve_positive
 
 #: Relative residual at which the regression of a label has converged.
@@ -159,22 +159,12 @@ def known_penalty(
     if classes is not None:
         classes = ClassWeights(classes.off[columns], classes.on[columns])
         weights = classes.of(table, slice(None))[hidden]
-    errors: dict[int, float] = {}
 
     def error(place: int) -> float:
-        if place not in errors:
-            alpha = start * 10 ** (place / 3)
-            found = known_ridge(space, labels, known & ~hidden, alpha, classes=classes, tol=_ROUGH)
-            errors[place] = float(np.average((space.predict(*found)[hidden] - truth) ** 2, weights=weights))
-        return errors[place]
+        found = known_ridge(space, labels, known & ~hidden, start * 10 ** (place / 3), classes=classes, tol=_ROUGH)
+        return float(np.average((space.predict(*found)[hidden] - truth) ** 2, weights=weights))
 
-    best = 0
-    for step in (2, 1):
-        moved = True
-        while moved:
-            better = min((best, best - step, best + step), key=error)
-            moved, best = better != best and step > 1 and abs(better) < _FURTHEST, better
-    return start * 10 ** (best / 3)
+    return float(start * 10 ** (least_error(error, 0, (-_FURTHEST - 1, _FURTHEST + 1), (2, 1)) / 3))
 
 
 def fill_labels(

@@ -25,13 +25,13 @@ from cofactor.labels.data import (
     is_dataset,
     known_shares,
 )
-from cofactor.labels.features import CheckedFeatures, as_features, canonical, is_sparse, refuse_tiny, scaled_rows
+from cofactor.labels.features import CheckedFeatures, as_features, canonical, refuse_tiny, scaled_rows
 from cofactor.labels.leave_one_out import BestAlpha
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import Scaling, choose_scaling
 from cofactor.limits import FIT
 from cofactor.model.progress import Monitor
-from cofactor.passes import CELLS, InPasses, batches, in_parts, rows_of
+from cofactor.passes import CELLS, InPasses, batches, in_parts, is_sparse, rows_of
 from cofactor.text import counted, few
 
 #: Number of parts of the instances, of which one is held out, or more of them until there are `ENOUGH` instances.
@@ -56,11 +56,7 @@ def sampled(
     return rows if len(rows) <= most else np.sort(generator.choice(rows, most, replace=False))
 
 
-_FEW = 5000  # instances that come into memory, of those whose features are seen in passes
-
-
-def _silent() -> Monitor:
-    return Monitor(None, False)
+_READ_AT_ONCE = 5000  # instances that come into memory, of those whose features are seen in passes
 
 
 @dataclass(eq=False)
@@ -121,7 +117,7 @@ class FitInput:
     features: CheckedFeatures
     labels: sparse.csr_array
     weights: NDArray[np.float64] | None = None
-    monitor: Monitor = field(default_factory=_silent)
+    monitor: Monitor = field(default_factory=lambda: Monitor(None, False))
     space: FeatureSpace | None = None
     known: KnownLabels = None
     numbers: NDArray[np.int64] | None = None
@@ -191,7 +187,7 @@ class FitInput:
         """
         weights = None if self.weights is None else self.weights[where]
         known = None if self.known is None else self.known[where]
-        few = in_parts(self.features) and len(where) <= _FEW
+        few = in_parts(self.features) and len(where) <= _READ_AT_ONCE
         features = self.features[where] if few else rows_of(self.features, where)
         return FitInput(
             features, self.labels[where], weights, monitor or self.monitor, known=known, numbers=self.called(where)[0],

@@ -10,8 +10,8 @@ tried of 19.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,14 +21,14 @@ from scipy.linalg import lapack
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.regression import quadratic_forms
 from cofactor.kernels.threads import cut_rows, parallel_for
-from cofactor.labels.features import CheckedFeatures, column_means, cross_products, is_sparse, scaled_rows
-from cofactor.passes import Mapped, added, batches, in_parts, rows_of, stacked, together
+from cofactor.labels.features import CheckedFeatures, column_means, cross_products, scaled_rows
+from cofactor.passes import Mapped, added, batches, in_parts, is_sparse, rows_of, stacked, together
 
 #: Penalties that are tried, in units of the mean squared length of the centred instances times their weights.
 GRID = 10.0 ** np.linspace(-3, 3, 19)
 
 _CELLS = 1 << 22  # numbers of a block of errors
-_FEW = 0.03  # share of targets that are not 0 up to which a sparse product is faster than a dense one
+_SPARSE_SHARE = 0.03  # share of targets that are not 0 up to which a sparse product is faster than a dense one
 _HIGHEST = 1 - 1e-6  # leverages above it are rounding errors, or of instances that nothing else is like
 _SKETCH = 256  # combinations of labels that stand for all, where there are too many
 _LARGE_TABLE = 1 << 25  # errors of more instances × labels, or of more than
@@ -42,11 +42,39 @@ class BestAlpha(NamedTuple):
     """A chosen penalty: its value, its place in `GRID`, and its mean squared leave-one-out error of an instance."""
 
     alpha: float
-    place: int
+    grid_index: int
     error: float
 
 
-class RidgeAt:
+def least_error(error: Callable[[int], float], start: int, ends: tuple[int, int], steps: Iterable[int]) -> int:
+    """Return the place from which no step lowers the error: steps of each length are taken for as long as it falls.
+
+    Parameters
+    ----------
+    error : callable
+        Returns the error of a place; it is kept, so that no place is asked for twice.
+    start : int
+    ends : tuple of int
+        First and last place.
+    steps : iterable of int
+        Lengths, one after the other.
+
+    Examples
+    --------
+    >>> least_error(lambda place: abs(place - 5), 0, (0, 9), (4, 2, 1))
+    5
+    """
+    known, best = cache(error), start
+    for step in steps:
+        before = None
+        while before != best:
+            before = best
+            near = (best, best - step, best + step)
+            best = min((place for place in near if ends[0] <= place <= ends[1]), key=known)
+    return best
+
+
+class RidgeLOO:
     """Ridge regression with one penalty: what it says of the instances that it learned from.
 
     Parameters
@@ -164,7 +192,7 @@ class RidgeProblem(ABC):
         """Return of how many targets residuals are computed at a time."""
         return max(1, _CELLS // T.shape[0])
 
-    def at(self, alpha: float, dtype: Any = np.float64) -> RidgeAt:
+    def at(self, alpha: float, dtype: Any = np.float64) -> RidgeLOO:
         """Return the regression with a penalty above 0.
 
         Raises
@@ -179,7 +207,7 @@ class RidgeProblem(ABC):
             raise InvalidInputError(
                 "so small a penalty is lost in rounding", argument="alpha", found=alpha, advice="raise it"
             )
-        return RidgeAt(self, alpha, found)
+        return RidgeLOO(self, alpha, found)
 
     def best_alpha(self, T: CheckedFeatures, start: int = 9, steps: tuple[int, ...] = (4, 2, 1)) -> BestAlpha:
         """Choose the penalty with the least squared leave-one-out error of targets T, of `GRID` times `unit`.
@@ -189,22 +217,14 @@ class RidgeProblem(ABC):
         random stand for them: their squared errors have the same expectation.
         """
         few = self._sketched(T) if T.shape[1] > _MANY or T.shape[0] * T.shape[1] > _LARGE_TABLE else T
-        known: dict[int, float] = {}
 
-        def error(place: int) -> float:
-            if place not in known:
-                alpha = self.unit * float(GRID[place])
-                known[place] = self.at(alpha, self.precision(alpha)).error(few)
-            return known[place]
+        @cache
+        def error(index: int) -> float:
+            alpha = self.unit * float(GRID[index])
+            return self.at(alpha, self.precision(alpha)).error(few)
 
-        best = min(max(start, 0), len(GRID) - 1)
-        for step in steps:
-            moved = True
-            while moved:
-                near = [k for k in (best, best - step, best + step) if 0 <= k < len(GRID)]
-                better = min(near, key=error)
-                moved, best = better != best, better
-        return BestAlpha(self.unit * float(GRID[best]), best, known[best])
+        best = least_error(error, min(max(start, 0), len(GRID) - 1), (0, len(GRID) - 1), steps)
+        return BestAlpha(self.unit * float(GRID[best]), best, error(best))
 
     def _sketched(self, T: CheckedFeatures) -> Any:
         return sketched(T)
@@ -423,7 +443,7 @@ def _forms(X: CheckedFeatures, mean: NDArray[np.float64], M: NDArray[Any]) -> ND
 
 def _symmetric_product(M: NDArray[Any], T: CheckedFeatures) -> NDArray[np.float64]:
     """Return MT in double precision for M with rows of a symmetric matrix, dense or sparse T."""
-    if is_sparse(T) and T.nnz < _FEW * T.shape[0] * T.shape[1]:
+    if is_sparse(T) and T.nnz < _SPARSE_SHARE * T.shape[0] * T.shape[1]:
         return np.asarray((T.T @ M.T).T, dtype=np.float64, order="C")
     targets: Any = T.toarray() if is_sparse(T) else T
     return np.asarray(M @ targets.astype(M.dtype, copy=False), dtype=np.float64)

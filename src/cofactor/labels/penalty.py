@@ -16,12 +16,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from cofactor.checks import number
+from cofactor.checks import AUTO, number
 from cofactor.labels.fit_input import FitInput
 from cofactor.labels.leave_one_out import BestAlpha, RidgeProblem, ridge_problem
 from cofactor.labels.scaling import rows_to_compare
-
-AUTO = "auto"
 
 #: Largest weight that models take: with larger ones squares of sums overflow, and the penalty allows nothing anyway.
 LARGEST_WEIGHT = 1e100
@@ -80,7 +78,7 @@ def exact_penalty(data: FitInput, problem: RidgeProblem) -> float:
         return float(problem.best_alpha(data.expected_labels()).alpha)
     if len(rows_to_compare(data.n_instances)) == data.n_instances:
         return float(found.alpha)
-    return float(problem.best_alpha(data.expected_labels(), found.place, (1,)).alpha)
+    return float(problem.best_alpha(data.expected_labels(), found.grid_index, (1,)).alpha)
 
 
 def _found(data: FitInput, fit_intercept: bool) -> BestAlpha | None:

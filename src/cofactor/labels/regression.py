@@ -24,20 +24,18 @@ from cofactor.checks import as_weights, check_choice, check_number, relative_wei
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels.features import (
     CheckedFeatures,
-    as_dense,
     as_features,
     column_means,
     column_squares,
     cross_products,
     dwarfed,
-    is_sparse,
     named_column,
     scaled_rows,
 )
-from cofactor.labels.leave_one_out import RidgeAt, RidgeProblem, ridge_problem
+from cofactor.labels.leave_one_out import RidgeLOO, RidgeProblem, ridge_problem
 from cofactor.labels.scaling import SCALES, Scaling, learn_scaling
 from cofactor.model.convergence import callers_level
-from cofactor.passes import added, in_parts, together
+from cofactor.passes import added, as_dense, in_parts, is_sparse, together
 from cofactor.solvers.linear import solve_positive
 from cofactor.typing import Features
 
@@ -160,7 +158,7 @@ class FeatureSpace:
         self.scaling, self.X = scale, scale.apply(features)
         self.neighbours: NDArray[np.int64] | None = None
         self._problem: RidgeProblem | None = None
-        self._last: RidgeAt | None = None
+        self._last: RidgeLOO | None = None
         self.mean = column_means(self.X, self.weights) if fit_intercept else np.zeros(D)
         self._by_columns = n >= D or in_parts(self.X)
         self._basis: NDArray[np.float64] | None = None
@@ -286,7 +284,7 @@ class FeatureSpace:
             self._problem = ridge_problem(self.X, self.weights, self.fit_intercept)
         return self._problem
 
-    def leave_one_out(self, alpha: float) -> RidgeAt:
+    def leave_one_out(self, alpha: float) -> RidgeLOO:
         """Return the regression with a penalty, for its leave-one-out predictions; the last one is kept."""
         if self._last is None or self._last.alpha != alpha:
             problem = self.problem()

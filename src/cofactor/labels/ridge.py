@@ -21,18 +21,24 @@ from cofactor.labels.base import Capabilities, FitInput, LabelModel
 from cofactor.labels.class_weights import ClassWeights, check_class_weight, class_weights, settled_weights
 from cofactor.labels.clusters import squared_distances
 from cofactor.labels.data import check_missing
-from cofactor.labels.embedding.code import label_means
-from cofactor.labels.embedding.principal import principal_bytes, principal_directions
+from cofactor.labels.embedding.code import label_means, principal_bytes, principal_directions
 from cofactor.labels.explaining import LinearPart, ScoreParts, VotePart
-from cofactor.labels.features import CheckedFeatures, column_means, is_sparse, scaled_rows
+from cofactor.labels.features import CheckedFeatures, column_means, scaled_rows
 from cofactor.labels.filling import known_penalty, known_ridge
 from cofactor.labels.fit_input import sampled
-from cofactor.labels.leave_one_out import DualRidge, PrimalRidge, RidgeProblem, ridge_problem
+from cofactor.labels.leave_one_out import (
+    BestAlpha,
+    DualRidge,
+    PrimalRidge,
+    RidgeProblem,
+    least_error,
+    ridge_problem,
+)  # fmt: skip
 from cofactor.labels.penalty import exact_penalty, penalty
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.labels.scaling import SPARSE, dense_features, share_filled
 from cofactor.model.estimator import learned, param
-from cofactor.passes import InPasses, batches, in_parts
+from cofactor.passes import InPasses, batches, in_parts, is_sparse
 
 _LARGEST = 6000  # rows of the largest matrix that is inverted: 288 MB
 _CHOOSING_ROWS = 4000  # on which the penalty is chosen
@@ -181,7 +187,7 @@ def kernel(X: NDArray[np.float64], Z: NDArray[np.float64], gamma: float) -> NDAr
     return np.asarray(np.exp(values, out=values))
 
 
-def shared_out(
+def kernel_contributions(
     similar: NDArray[np.float64], K: NDArray[np.float64], alpha: float, coef: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return how much landmarks count for instances, shape (n, m), and their values, (m, L): the sums are similar coef.
@@ -204,7 +210,7 @@ def shared_out(
 
     Examples
     --------
-    >>> counts, values = shared_out(np.array([[0.5, 0.4]]), np.eye(2), 1.0, np.array([[0.3], [-0.2]]))
+    >>> counts, values = kernel_contributions(np.array([[0.5, 0.4]]), np.eye(2), 1.0, np.array([[0.3], [-0.2]]))
     >>> counts, values.T
     (array([[0.25, 0.2 ]]), array([[ 0.6, -0.4]]))
     """
@@ -263,18 +269,16 @@ def _best_width(
     distances: NDArray[np.float64], Y: sparse.csr_array, weights: NDArray[np.float64] | None
 ) -> tuple[float, int]:
     """Return the width of least error and the place of its penalty, by steps from the middle one."""
-    known: dict[int, tuple[float, int]] = {}
-    best, moved = 3, True
-    while moved:
-        for k in (best, best - 1, best + 1):
-            if 0 <= k < len(_WIDTHS) and k not in known:
-                start = known[best][1] if known else 9
-                problem = DualRidge(np.exp(-_WIDTHS[k] * distances), weights)
-                found = problem.best_alpha(Y, start, (2, 1))
-                known[k] = found.error, found.place
-        better = min((k for k in (best, best - 1, best + 1) if k in known), key=lambda k: known[k][0])
-        moved, best = better != best, better
-    return float(_WIDTHS[best]), known[best][1]
+    known: dict[int, BestAlpha] = {}
+
+    def error(place: int) -> float:
+        near = min(known, key=lambda other: abs(other - place), default=None)
+        problem = DualRidge(np.exp(-_WIDTHS[place] * distances), weights)
+        known[place] = problem.best_alpha(Y, 9 if near is None else known[near].grid_index, (2, 1))
+        return known[place].error
+
+    best = least_error(error, 3, (0, len(_WIDTHS) - 1), (1,))
+    return float(_WIDTHS[best]), known[best].grid_index
 
 
 def _exact(
@@ -573,7 +577,7 @@ class LabelRidge(LabelModel):
         if not len(self.landmarks_):
             return ScoreParts((features,), self.intercept_)
         between = kernel(self.landmarks_, self.landmarks_, self.gamma_)
-        counts, values = shared_out(self._kernel(X), between, self.kernel_alpha_, self.dual_coef_)
+        counts, values = kernel_contributions(self._kernel(X), between, self.kernel_alpha_, self.dual_coef_)
         everyone = np.broadcast_to(np.arange(len(values)), counts.shape)
         votes = VotePart(everyone, lambda label, row: counts[row] * values[:, label])
         names = self.instances_ if self.instance_ids_ is None else self.instance_ids_

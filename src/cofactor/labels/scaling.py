@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,17 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.checks import check_choice
+from cofactor.checks import AUTO, check_choice
 from cofactor.errors import InputWarning, InvalidInputError
-from cofactor.labels.features import CheckedFeatures, SeenFeatures, column_means, is_sparse
+from cofactor.labels.features import CheckedFeatures, SeenFeatures, column_means
 from cofactor.labels.leave_one_out import BestAlpha, ridge_problem
 from cofactor.limits import CELLS, LARGEST
 from cofactor.model.convergence import callers_level
 from cofactor.model.state import check_array
-from cofactor.passes import InPasses, together
+from cofactor.passes import InPasses, is_sparse, together
 from cofactor.text import counted
-
-AUTO = "auto"
 
 #: Values of the parameter `scale` beside "auto".
 SCALES = ("none", "rows", "tf-idf", "sd", "standard", "standard-rows")
@@ -87,8 +85,7 @@ class Scaling:
     mean: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in SCALES:
-            raise InvalidInputError(f"unknown scale {self.kind!r}")
+        check_choice("kind of scale", self.kind, SCALES)
 
     def apply(self, X: SeenFeatures) -> Any:
         """Return scaled features of the same precision, X itself for "none".
@@ -117,33 +114,28 @@ class Scaling:
             _clip(X, LARGEST)
         return _unit_rows(X) if self.kind in _UNIT_ROWS else X
 
-    def to_plain(self) -> dict[str, Any]:
+    def to_state(self) -> dict[str, Any]:
         """Return its parts, as `cofactor.model.state.packed` takes them."""
         return {"kind": self.kind, "factor": self.factor, "mean": self.mean}
 
     @classmethod
-    def of_plain(cls, parts: Mapping[str, Any], n_features: int) -> Scaling:
-        """Return the scaling of parts which come from a file, for so many features.
+    def from_state(cls, parts: Any) -> Scaling:
+        """Return the scaling of parts which come from a file."""
+        return cls(*(parts.get(name) for name in ("kind", "factor", "mean")))
 
-        Raises
-        ------
-        InvalidInputError
-            If they are not those of a scaling of so many features.
-        """
-        kind, factor, mean = (parts.get(name) for name in ("kind", "factor", "mean"))
-        check_choice("kind of scale", kind, SCALES)
+    def check(self, n_features: int) -> None:
+        """Refuse parts, read from a file, that are not those of a scaling of so many features."""
         for name, found, wanted in (
-            ("factor", factor, kind not in ("none", "rows")),
-            ("mean", mean, kind in _CENTRED),
+            ("factor", self.factor, self.kind not in ("none", "rows")),
+            ("mean", self.mean, self.kind in _CENTRED),
         ):
             if (found is not None) != wanted:
-                raise InvalidInputError(f"a scale {kind!r} {'needs' if wanted else 'has no'} {name}")
+                raise InvalidInputError(f"a scale {self.kind!r} {'needs' if wanted else 'has no'} {name}")
             if found is not None:
                 check_array(f"{name} of the scale", found, (n_features,))
                 largest = np.abs(found).max(initial=0)
                 if largest > (_LARGEST_FACTOR if name == "factor" else LARGEST):
                     raise InvalidInputError(f"the {name} of the scale holds {largest:g}")
-        return cls(str(kind), factor, mean)
 
 
 def check_scale(name: str, scale: Any) -> None:
@@ -243,7 +235,7 @@ def compared_scalings(
     if asked not in _COMPARED:
         found: list[BestAlpha] = []
         for candidate in candidates:
-            place = min(found, key=lambda best: best.error).place if found else 9
+            place = min(found, key=lambda best: best.error).grid_index if found else 9
             found.append(ridge_problem(candidate.apply(some), heavy, fit_intercept).best_alpha(labels, place))
         best = min(range(len(found)), key=lambda k: found[k].error)
         while len(_COMPARED) >= _MOST_COMPARED:
@@ -258,10 +250,10 @@ def candidate_scalings(
 ) -> list[Scaling]:
     """Return the scalings among which "auto" chooses, learned from all instances; see `choose_scaling`."""
     columns = _Columns(X, weights)
-    return [columns.scaling(kind) for kind in (_OF_SPARSE if is_thin(X) else of_dense)]
+    return [columns.scaling(kind) for kind in (_OF_SPARSE if is_wide_sparse(X) else of_dense)]
 
 
-def is_thin(X: CheckedFeatures) -> bool:
+def is_wide_sparse(X: CheckedFeatures) -> bool:
     """Return whether features are many, and mostly 0, as those of text are."""
     return share_filled(X) < SPARSE and X.shape[1] > _NARROW
 
@@ -409,7 +401,7 @@ def stream_scaling(scale: str, X: CheckedFeatures, weights: NDArray[np.float64] 
             found=scale,
             advice="begin with fit, or take 'auto', 'none' or 'rows'",
         )
-    if scale != AUTO or is_thin(X):
+    if scale != AUTO or is_wide_sparse(X):
         return Scaling("none" if scale == AUTO else scale)
     if X.shape[0] < _FIRST:
         told = (

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from cofactor.metrics.labels import accuracy as accuracy
     from cofactor.metrics.labels import example_f1 as example_f1
     from cofactor.metrics.labels import example_mcc as example_mcc
+    from cofactor.metrics.labels import f_beta as f_beta
     from cofactor.metrics.labels import hamming_loss as hamming_loss
     from cofactor.metrics.labels import label_accuracy as label_accuracy
     from cofactor.metrics.labels import label_report as label_report

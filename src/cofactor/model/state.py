@@ -99,6 +99,30 @@ def member(header: Mapping[str, Any], name: str, kind: type[_Kind]) -> _Kind:
     return value
 
 
+def head_of(model: Any) -> dict[str, Any]:
+    """Return what a file says first of an estimator of features: parameters, and how many features of which names."""
+    return {
+        "params": {k: plain(v) for k, v in model.get_params(deep=False).items() if k != "callback"},
+        "n_features": int(model.n_features_in_),
+        "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])],
+    }
+
+
+def of_head(kind: Any, header: Mapping[str, Any], estimators: Mapping[str, Any]) -> Any:
+    """Return an estimator of a class as `head_of` said it, or refuse it; its parameters may be `estimators`."""
+    model = kind(**{k: from_plain(v, estimators) for k, v in member(header, "params", dict).items()})
+    model._check_params()
+    D, names = member(header, "n_features", int), member(header, "feature_names", list)
+    if isinstance(D, bool) or not 1 <= D < 1 << 63:
+        raise InvalidInputError(f"n_features is {D}, expected a whole number from 1")
+    model.n_features_in_ = D
+    if names:
+        model.feature_names_in_ = np.array(names, dtype=object)
+        if model.feature_names_in_.shape != (D,) or len(set(names)) != D:
+            raise InvalidInputError(f"feature_names must be {D} distinct names")
+    return model
+
+
 def check_array(name: str, array: Any, shape: tuple[int, ...], dtype: Any = None, *, finite: bool = True) -> None:
     """Refuse an array of another shape than its place in the model asks for, or not of (finite) real numbers.
 

@@ -58,12 +58,14 @@ if TYPE_CHECKING:
     from cofactor.plots.correlations import plot_correlations as plot_correlations
     from cofactor.plots.correlations import plot_label_structure as plot_label_structure
     from cofactor.plots.curves import plot_convergence as plot_convergence
+    from cofactor.plots.curves import plot_drift as plot_drift
+    from cofactor.plots.curves import plot_drift_times as plot_drift_times
     from cofactor.plots.curves import plot_likelihood as plot_likelihood
+    from cofactor.plots.curves import plot_parameter_lines as plot_parameter_lines
+    from cofactor.plots.curves import plot_parameter_map as plot_parameter_map
     from cofactor.plots.curves import plot_scaling as plot_scaling
     from cofactor.plots.curves import plot_tradeoff as plot_tradeoff
     from cofactor.plots.curves import plot_validation as plot_validation
-    from cofactor.plots.drift import plot_drift as plot_drift
-    from cofactor.plots.drift import plot_drift_times as plot_drift_times
     from cofactor.plots.figures import OKABE_ITO as OKABE_ITO
     from cofactor.plots.figures import save_figure as save_figure
     from cofactor.plots.labels import plot_cooccurrence as plot_cooccurrence
@@ -71,8 +73,6 @@ if TYPE_CHECKING:
     from cofactor.plots.labels import plot_marginals as plot_marginals
     from cofactor.plots.labels import plot_threshold_curves as plot_threshold_curves
     from cofactor.plots.labels import prediction_table as prediction_table
-    from cofactor.plots.parameters import plot_parameter_lines as plot_parameter_lines
-    from cofactor.plots.parameters import plot_parameter_map as plot_parameter_map
     from cofactor.plots.probabilities import plot_label_reliability as plot_label_reliability
     from cofactor.plots.probabilities import plot_reliability as plot_reliability
     from cofactor.plots.probabilities import plot_trace as plot_trace

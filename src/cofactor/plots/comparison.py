@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cofactor.errors import InvalidInputError, MissingPackageError
 from cofactor.metrics.scale import as_scale
+from cofactor.plots.curves import plot_parameter_lines
 from cofactor.plots.figures import (
     INK,
     MUTED,
@@ -27,7 +28,6 @@ from cofactor.plots.figures import (
     shortened,
     tidy,
 )
-from cofactor.plots.parameters import plot_parameter_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.correlation.checks import dense, is_sparse
 from cofactor.errors import InvalidInputError
+from cofactor.passes import as_dense, is_sparse
 from cofactor.plots.figures import (
-    BLANK,
     INK,
     OKABE_ITO,
     as_floats,
     as_written,
-    colour_bar,
     new_axes,
     shortened,
     tidy,
     titled,
 )
-from cofactor.plots.labels import frame_runs, name_labels, square_root_heat, within_and_between
+from cofactor.plots.labels import draw_pairs
 from cofactor.plots.trees import tree_positions
 
 if TYPE_CHECKING:
@@ -89,21 +87,7 @@ def plot_correlations(
     n_labels = len(table)
     of_label = None if clusters is None else _cluster_of(clusters, n_labels)
     placed = np.arange(n_labels) if of_label is None else np.argsort(of_label, kind="stable")
-    side = 6.0 if n_labels <= _NAMED else 5.0
-    ax = new_axes(ax, side + 1.4, side)
-    shown = np.ma.masked_array(table, np.eye(n_labels, dtype=bool))[np.ix_(placed, placed)]
-    if shown.count() and float(shown.min()) < 0:
-        _signed_heat(ax, shown, measure)
-    else:
-        square_root_heat(ax, shown, label=measure)
-    words = ""
-    if of_label is not None:
-        frame_runs(ax, of_label[placed])
-        words = within_and_between(table, of_label)
-    tidy(ax, "label", "label", title=titled(title, words), grid=False)
-    name_labels(ax, names, placed, both=True)
-    ax.spines[:].set_visible(False)
-    return ax
+    return draw_pairs(ax, table, of_label, placed, names, measure, title)
 
 
 def plot_label_structure(
@@ -185,7 +169,7 @@ def plot_label_structure(
 
 def _square(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return a table of similarities, or say what is wrong with it."""
-    table = as_floats(dense(values) if is_sparse(values) else values, name)
+    table = as_floats(as_dense(values) if is_sparse(values) else values, name)
     if table.ndim != 2 or not table.size or table.shape[0] != table.shape[1]:
         raise InvalidInputError(f"expected as many rows as columns, found shape {table.shape}", argument=name)
     if not np.isfinite(table).all():
@@ -203,16 +187,6 @@ def _cluster_of(clusters: Sequence[ArrayLike], n_labels: int) -> NDArray[np.int6
     for k, one in enumerate(members):
         of_label[one.astype(np.int64)] = k
     return of_label
-
-
-def _signed_heat(ax: Axes, values: Any, label: str) -> None:
-    """Draw a matrix from red over white to blue, blank where masked, with a bar that explains the colours."""
-    from matplotlib import colormaps
-
-    most = float(np.abs(values).max())
-    colours = colormaps["RdBu"].with_extremes(bad=BLANK)
-    image = ax.imshow(values, cmap=colours, vmin=-most, vmax=most, aspect="equal", interpolation="nearest")
-    colour_bar(ax, image, label)
 
 
 def _draw_edges(ax: Axes, places: NDArray[Any], edges: NDArray[Any], weights: NDArray[Any], *, written: bool) -> None:

@@ -91,16 +91,31 @@ def plot_cooccurrence(
     overlap = jaccard(as_label_sets(Y))
     n_labels = len(overlap)
     of_label = None if groups is None else _one_per_label(groups, "groups", n_labels)
-    placed = _placed(order, of_label, n_labels)
+    return draw_pairs(
+        ax, overlap, of_label, _placed(order, of_label, n_labels), names, "overlap of their rows (Jaccard index)", title
+    )
+
+
+def draw_pairs(
+    ax: Axes | None,
+    table: NDArray[np.float64],
+    groups: NDArray[Any] | None,
+    placed: NDArray[np.int64],
+    names: Sequence[Any] | None,
+    measure: str,
+    title: str,
+) -> Axes:
+    """Draw a number for each pair of labels, in the order in which these are placed, perhaps with frames of groups."""
+    n_labels = len(table)
     side = 6.0 if n_labels <= _NAMED else 5.0
     ax = new_axes(ax, side + 1.4, side)
-    square_root_heat(ax, np.ma.masked_array(overlap, np.eye(n_labels, dtype=bool))[np.ix_(placed, placed)])
+    _heat(ax, np.ma.masked_array(table, np.eye(n_labels, dtype=bool))[np.ix_(placed, placed)], measure)
     words = ""
-    if of_label is not None:
-        frame_runs(ax, of_label[placed])
-        words = within_and_between(overlap, of_label)
+    if groups is not None:
+        _frame_runs(ax, groups[placed])
+        words = _within_and_between(table, groups)
     tidy(ax, "label", "label", title=titled(title, words), grid=False)
-    name_labels(ax, names, placed, both=True)
+    _name_labels(ax, names, placed, both=True)
     ax.spines[:].set_visible(False)
     return ax
 
@@ -169,13 +184,13 @@ def plot_group_sparsity(
     placed = _placed(None, of_label, factors.shape[1])
     ax = new_axes(ax, 6.6, 4.8)
     sizes = np.abs(factors[np.ix_(rows, placed)])
-    square_root_heat(ax, np.ma.masked_equal(sizes, 0), label="size of the entry of V, |V|", aspect="auto")
+    _heat(ax, np.ma.masked_equal(sizes, 0), label="size of the entry of V, |V|", aspect="auto")
     for edge in np.flatnonzero(np.diff(np.searchsorted(kinds, of_label[placed]))):
         ax.axvline(edge + 0.5, color=INK, linewidth=1.0)
     words = f"{100 * np.mean(lengths == 0):.0f} % of the rows of groups are zero"
     tidy(ax, "label, by group", "latent factor", title=titled(title, words), grid=False)
     ax.set_yticks([])
-    name_labels(ax, names, placed, both=False)
+    _name_labels(ax, names, placed, both=False)
     return ax
 
 
@@ -320,21 +335,23 @@ def plot_marginals(
     return ax
 
 
-def square_root_heat(
-    ax: Axes, values: Any, label: str = "overlap of their rows (Jaccard index)", aspect: str = "equal"
-) -> None:
-    """Draw a matrix in blues, blank where masked, with a bar that explains the colours."""
-    from matplotlib import colormaps
-    from matplotlib.colors import PowerNorm
+def _heat(ax: Axes, values: Any, label: str, aspect: Literal["equal", "auto"] = "equal") -> None:
+    """Draw a matrix, blank where masked, with a bar that explains the colours.
 
-    top = float(values.max()) if values.count() else 0.0
-    colours = colormaps["Blues"].with_extremes(bad=BLANK)
-    norm = PowerNorm(0.5, vmin=0, vmax=top if top > 0 else 1)
-    image = ax.imshow(values, cmap=colours, norm=norm, aspect=aspect, interpolation="nearest")  # type: ignore[arg-type]
+    They go from white to blue, by square roots; or from red over white to blue, where there are negative numbers.
+    """
+    from matplotlib import colormaps
+    from matplotlib.colors import Normalize, PowerNorm
+
+    low, top = (float(values.min()), float(values.max())) if values.count() else (0.0, 0.0)
+    most = max(-low, top)
+    norm = Normalize(-most, most) if low < 0 else PowerNorm(0.5, vmin=0, vmax=top if top > 0 else 1)
+    colours = colormaps["RdBu" if low < 0 else "Blues"].with_extremes(bad=BLANK)
+    image = ax.imshow(values, cmap=colours, norm=norm, aspect=aspect, interpolation="nearest")
     colour_bar(ax, image, label)
 
 
-def frame_runs(ax: Axes, groups: NDArray[Any]) -> None:
+def _frame_runs(ax: Axes, groups: NDArray[Any]) -> None:
     """Frame each run of labels of one group on the diagonal."""
     from matplotlib.patches import Rectangle
 
@@ -344,7 +361,7 @@ def frame_runs(ax: Axes, groups: NDArray[Any]) -> None:
         ax.add_patch(Rectangle(corner, side, side, fill=False, edgecolor=OKABE_ITO[1], linewidth=1.4))
 
 
-def within_and_between(overlap: NDArray[np.float64], groups: NDArray[Any]) -> str:
+def _within_and_between(overlap: NDArray[np.float64], groups: NDArray[Any]) -> str:
     """Say how large the overlap is on average within groups, and between them."""
     same = groups[:, None] == groups[None, :]
     pairs = ~np.eye(len(groups), dtype=bool)
@@ -374,7 +391,7 @@ def _one_per_label(values: ArrayLike, name: str, n_labels: int) -> NDArray[Any]:
     return found
 
 
-def name_labels(ax: Axes, names: Sequence[Any] | None, placed: NDArray[np.int64], *, both: bool) -> None:
+def _name_labels(ax: Axes, names: Sequence[Any] | None, placed: NDArray[np.int64], *, both: bool) -> None:
     """Write the names of the labels at the axes, where there is room for them."""
     known = None if names is None else _one_per_label(np.array(names, dtype=object), "names", len(placed))
     if known is None or len(placed) > _NAMED:

@@ -11,6 +11,7 @@ from cofactor.kernels import sgd
 from cofactor.kernels.sgd import entry_steps
 from cofactor.kernels.threads import library_limit
 from cofactor.losses import LogisticSquared, Squared
+from cofactor.passes import batches
 from cofactor.penalties import L2, RowL2
 from cofactor.problems.base import PenalizedProblem
 from cofactor.problems.observed import Entries, ObservedProblem, factor_shapes, masses
@@ -122,6 +123,8 @@ class JointLeastSquaresProblem(PenalizedProblem):
         a, between 0 and 1.
     alpha : float
         λ, above 0.
+    batch_size : int, default=1
+        Rows that share a stochastic step.
 
     Attributes
     ----------
@@ -144,12 +147,14 @@ class JointLeastSquaresProblem(PenalizedProblem):
            [0. ]])
     """
 
-    def __init__(self, X: Any, Y: Any, n_components: int, label_weight: float, alpha: float) -> None:
+    def __init__(
+        self, X: Any, Y: Any, n_components: int, label_weight: float, alpha: float, batch_size: int = 1
+    ) -> None:
         shapes = {"P": (X.shape[1], n_components), "Q": (Y.shape[1], n_components)}
         # The penalties carry a factor ½ of their own.
         super().__init__(shapes, {name: L2(2 * alpha) for name in shapes}, True, np.float64)
         self.label_weight, self.alpha = float(label_weight), float(alpha)
-        self.n_rows = X.shape[0]
+        self.n_rows, self.batch_size = X.shape[0], batch_size
         self._X: Any = _csr(X) if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
         self._Y: Any = _csr(Y)
         self._ridge = alpha * np.eye(n_components)
@@ -227,6 +232,7 @@ class JointLeastSquaresProblem(PenalizedProblem):
         by half of γ = 1 / `inverse_step`, but no further than where x_i or y_i is fitted nearly exactly
         (corrections.md, C43 to C47). After each row `inverse_step` grows by λ / n. A row with k stored entries costs
         O(k s + s³), however many columns there are; every hundred rows or so, P and Q are multiplied by s × s matrices.
+        With a larger `batch_size`, the codes of so many rows come first, and P and Q move by the sum of their steps.
 
         Parameters
         ----------
@@ -240,6 +246,8 @@ class JointLeastSquaresProblem(PenalizedProblem):
             n; by default N. If X and Y hold only a part of the rows, the number of all of them.
         """
         arrays = self.layout.views(x)
+        if self.batch_size > 1:
+            return self._batches(arrays["P"], arrays["Q"], order, inverse_step, self.alpha / (n_rows or self.n_rows))
         sides, conditions = (_Lazy(arrays["P"]), _Lazy(arrays["Q"])), np.ones(2)
         decay = self.alpha / (n_rows or self.n_rows)
         size = _DENSE_ROWS if isinstance(self._X, np.ndarray) else max(len(order), 1)
@@ -257,6 +265,22 @@ class JointLeastSquaresProblem(PenalizedProblem):
                 side.gather()
         arrays["P"][...], arrays["Q"][...] = sides[0].matrix, sides[1].matrix
         return float(inverse_step)
+
+    def _batches(self, P: np.ndarray, Q: np.ndarray, order: np.ndarray, inverse_step: float, decay: float) -> float:
+        """Take a step for each mini-batch of rows, in place; return the new `inverse_step`."""
+        a = self.label_weight
+        for batch in batches(len(order), self.batch_size):
+            X, Y = self._X[order[batch]], self._Y[order[batch]]
+            gram = (1 - a) * (P.T @ P) + a * (Q.T @ Q) + self._ridge
+            H = _solve(gram, (1 - a) * (X @ P) + a * (Y @ Q))
+            inner = H.T @ H
+            kept = 1 - min(len(H) * decay / inverse_step, 0.5)
+            longest = sgd.LARGEST_SHARE * kept / max(float(np.linalg.eigvalsh(inner)[-1]), 1e-300)
+            for matrix, table, weight in ((P, X, 1 - a), (Q, Y, a)):
+                step = min(weight / inverse_step, longest)
+                matrix[...] = kept * matrix + step * (table.T @ H - matrix @ inner)
+            inverse_step += len(H) * decay
+        return inverse_step
 
     def _triplets(self, order: np.ndarray) -> tuple[Any, Any, np.ndarray]:
         """Return X and Y as (indptr, indices, values), and where the rows of `order` stand in them."""

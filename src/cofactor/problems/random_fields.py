@@ -613,6 +613,51 @@ def tree_best(F: Floats, tree: LabelTree, a: Floats) -> NDArray[np.bool_]:
     return best > 0
 
 
+def tree_best_of_sizes(F: Floats, tree: LabelTree, a: Floats, least: int, most: int) -> NDArray[np.bool_]:
+    """Return the likeliest of the label sets that have from `least` to `most` labels, shape (N, L).
+
+    It is exact, by dynamic programming over the tree and the number of labels that are on below each label: O(N L²).
+    """
+    n, L = F.shape
+    blocks = batches(n, max(1, SCORES_PER_BLOCK // (2 * L * L)))
+    return np.concatenate([_best_of_sizes(F[rows], tree, a, least, most) for rows in blocks])
+
+
+def _best_of_sizes(F: Floats, tree: LabelTree, a: Floats, least: int, most: int) -> NDArray[np.bool_]:
+    n, L = F.shape
+    rows, on, count = np.arange(n), np.zeros((L, n), dtype=np.int64), np.zeros((L, n), dtype=np.int64)
+    # tables[l][s, i, m]: the best score of l and the labels below it; l is on (s = 1) or off, and m of them are on
+    tables = np.full((L, 2, n, 2), -np.inf)
+    tables[:, 0, :, 0], tables[:, 1, :, 1] = 0, F.T
+    found, joined = list(tables), [[] for _ in range(L)]
+    for below in tree.order[:0:-1].tolist():
+        above = int(tree.parents[below])
+        off, with_ = found[below]
+        reached = np.maximum(off, np.array([with_, with_ + a[below]]))  # by whether the label above is on
+        before = found[above]
+        width, n_below = before.shape[2], reached.shape[2]
+        both = np.full((2, n, width + n_below - 1), -np.inf)
+        for k in range(n_below):
+            here = both[:, :, k : k + width]
+            np.maximum(here, before + reached[:, :, k, None], out=here)
+        joined[above].append((below, before, reached))
+        found[above] = both
+    root = tree.order[0]
+    ends = np.moveaxis(found[root][:, :, least : most + 1], 1, 0)
+    on[root], count[root] = divmod(ends.reshape(n, -1).argmax(axis=1), ends.shape[2])
+    count[root] += least
+    for above in tree.order.tolist():
+        for below, before, reached in reversed(joined[above]):
+            state, rest = on[above], count[above][:, None] - np.arange(reached.shape[2])
+            inside = (rest >= 0) & (rest < before.shape[2])
+            others = before[state[:, None], rows[:, None], np.where(inside, rest, 0)]
+            k = np.where(inside, others + reached[state, rows], -np.inf).argmax(axis=1)
+            off, with_ = found[below][:, rows, k]
+            on[below], count[below] = with_ + a[below] * state > off, k
+            count[above] -= k
+    return np.asarray(on.T > 0)
+
+
 _MOST_CLIMBS = 100  # sweeps; each but the last makes label sets likelier, so that few are needed
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Literal
@@ -131,6 +131,8 @@ class Published:
         The names in the source of methods that have another name here.
     errors : tuple of Misprint
         What cannot be right in it.
+    unusual : mapping
+        Metrics of which none of its numbers can be right, and why.
     notes : tuple of str
         What else a reader should know.
     corrections : tuple of str
@@ -152,6 +154,7 @@ class Published:
     rows: tuple[Printed, ...]
     printed_names: Mapping[str, str]
     errors: tuple[Misprint, ...] = ()
+    unusual: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     corrections: tuple[str, ...] = ()
 
@@ -240,6 +243,7 @@ def load(name: str) -> Published:
         rows=rows,
         printed_names=facts.get("printed", {}),
         errors=tuple(Misprint(**error) for error in facts.get("errors", ())),
+        unusual=facts.get("unusual", {}),
         notes=tuple(facts.get("notes", ())),
         corrections=tuple(facts.get("corrections", ())),
     )

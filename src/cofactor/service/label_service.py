@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.utils import get_tags
 
+from cofactor.checks import AUTO
 from cofactor.errors import Argument, InputWarning, InvalidInputError, Text
 from cofactor.labels import Explanation, LabelModel
 from cofactor.labels.base import Predictions, label_facts
 from cofactor.labels.data import features_to_score
-from cofactor.labels.decisions import AUTO, Cut
+from cofactor.labels.decisions import Threshold
 from cofactor.labels.features import CheckedFeatures
 from cofactor.limits import LARGEST
 from cofactor.model.explanations import described, group_lines
@@ -201,7 +202,7 @@ class LabelService(ModelService):
         n_labels = 0
         asked = {"probabilities": wanted, "coverage": coverage, "checked": True}
         for found in self.rows.end.iter_predictions(given.features, **asked):
-            on = found.on if threshold is None else Cut(threshold).apply(_numbers(found)[1])
+            on = found.on if threshold is None else Threshold(threshold).apply(_numbers(found)[1])
             n_labels += int(np.count_nonzero(on))
             if most is not None and n_labels > most:
                 advice = "send fewer rows, or ask for labels that are more likely"

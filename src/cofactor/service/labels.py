@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
 from cofactor import labels, ratings
+from cofactor.checks import AUTO
 from cofactor.datasets.registry import KNOWN
 from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.evaluation.labels import decodings, measure_labels, unknown_labels
 from cofactor.labels import MODELS, LabelClustering, LabelModel
 from cofactor.labels.base import label_facts
-from cofactor.labels.decisions import AIMS, AUTO, JOINT, check_decision, no_joint
+from cofactor.labels.decisions import JOINT, TARGET_METRICS, check_decision, no_joint
 from cofactor.labels.learners.fitting import SAVABLE
 from cofactor.metrics import LABEL_METRICS, LabelTally, micro_f1
 from cofactor.model.convergence import NothingPredictedWarning, predicts_none
@@ -274,12 +275,8 @@ class LabelTask(Task):
     def baselines(self, loaded: Loaded, settings: Settings) -> dict[str, Any]:
         """Return the rule that gives every instance the frequent labels."""
         missing = settings.options.get("missing", "error")
-        decisions = decisions_of(LabelFrequencies(threshold=0), replace(settings, lenient=True))[0]
-        return {
-            "frequent labels": LabelFrequencies(
-                **{"threshold": 0, **decisions}, missing=missing, random_state=settings.seed
-            )
-        }
+        model = LabelFrequencies(threshold=0, missing=missing, random_state=settings.seed)
+        return {"frequent labels": model.set_params(**decisions_of(model, replace(settings, lenient=True))[0])}
 
     def prepared(
         self, models: Mapping[str, Any], loaded: Loaded, settings: Settings
@@ -382,7 +379,7 @@ def decisions_of(model: LabelModel, settings: Settings) -> tuple[dict[str, Any],
     InvalidInputError
         If the model does not decode label sets by itself, but was asked to, and the settings are not lenient.
     """
-    found = {"threshold": AUTO, "decide_for": AIMS[0]}
+    found = {"threshold": AUTO, "decide_for": TARGET_METRICS[0]}
     found |= {name: settings.options[name] for name in found if name in settings.options}
     check_decision(**found)
     if found["threshold"] != JOINT or model.capabilities.label_sets:

@@ -245,7 +245,7 @@ def beside(
     rows = []
     for place in dict.fromkeys((*printed, *here)):
         data, protocol, method, metric = place
-        misprint = misprints.get((data, method, metric), "")
+        misprint = misprints.get((data, method, metric), "") or published.unusual.get(metric, "")
         at = Row(
             data=data,
             protocol=protocol,

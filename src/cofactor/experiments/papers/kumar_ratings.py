@@ -27,9 +27,15 @@ from cofactor.experiments.rating_work import (
 )
 from cofactor.experiments.reproduction import Claim, Extent, Outcome, Picture, Row, Sample
 from cofactor.experiments.results import curves, done, groups, means, points
-from cofactor.plots.curves import plot_convergence, plot_scaling, plot_tradeoff, plot_validation
+from cofactor.plots.curves import (
+    plot_convergence,
+    plot_parameter_lines,
+    plot_parameter_map,
+    plot_scaling,
+    plot_tradeoff,
+    plot_validation,
+)
 from cofactor.plots.figures import new_panels, share_legend
-from cofactor.plots.parameters import plot_parameter_lines, plot_parameter_map
 from cofactor.plots.ratings import plot_embedding, plot_hyperplanes
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from cofactor.experiments.results import (
     points,
     printed_scores,
 )
-from cofactor.plots.parameters import plot_parameter_lines
+from cofactor.plots.curves import plot_parameter_lines
 from cofactor.published import METRICS, Published
 
 if TYPE_CHECKING:

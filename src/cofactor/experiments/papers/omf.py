@@ -44,7 +44,13 @@ def _cells(extent: Extent) -> list[Cell]:
         if (extent, method, data) != ("quick", "MNMF", "medical")
         for split in folds(5, n)
     ]
-    given = {"n_components": 70, "label_weight": 0.9, "alpha": 0.1, "alpha_predict": 0.1}
+    given = {
+        **PAPER.facts["settings"]["OMF"],
+        "n_components": 70,
+        "label_weight": 0.9,
+        "alpha": 0.1,
+        "alpha_predict": 0.1,
+    }
     return [*cells, label_cell("OMF", "medical", "seen 1/5", settings=given, variant=SEEN)]
 
 
@@ -59,7 +65,8 @@ def _declared(method: str, data: str) -> dict[str, Any]:
         return {"model": "BinaryRelevance", "steps": steps, "settings": {"estimator": "LinearSVC"}, **grid}
     if method == "OMF":
         grid["prediction_grid"] = {"alpha_predict": [0.01, 0.1, 1.0, 10.0, 100.0]}
-    return {"settings": {"n_components": facts["components"][method][data]}, **grid}
+    known = facts["settings"].get(method, {})
+    return {"settings": {**known, "n_components": facts["components"][method][data]}, **grid}
 
 
 def _outcome(results: Sequence[Result]) -> Outcome:

@@ -15,17 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.checks import check_flag, make_generator, one_of, whole
+from cofactor.checks import AUTO, check_flag, make_generator, one_of, whole
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.boosting import ROUNDING, best_cuts, pair_weights, reweigh, side_sums, step_terms
 from cofactor.kernels.threads import parallel_for
 from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.explaining import ScorePart, ScoreParts
-from cofactor.labels.features import is_sparse
 from cofactor.labels.fit_input import ENOUGH, PARTS
-from cofactor.labels.scaling import AUTO, is_thin
+from cofactor.labels.scaling import is_wide_sparse
 from cofactor.metrics.ranking import ranking_loss
 from cofactor.model.estimator import learned, param
+from cofactor.passes import is_sparse
 
 _BEYOND = 0.1  # how far the lowest and the highest cut of an instance lie beyond its outputs
 
@@ -67,21 +67,21 @@ class Labels(NamedTuple):
     indices: NDArray[np.int64]
 
 
-class Sides(NamedTuple):
+class SplitSums(NamedTuple):
     """Sums of weights on both sides of a cut, shape (2, L): of all instances, and of those that have a label."""
 
     heavy: NDArray[np.float64]
     on: NDArray[np.float64]
 
 
-class Course(Protocol):
+class BoostingState(Protocol):
     """What a kind of boosting knows of its course: the weights, and what follows from a cut."""
 
     weights: NDArray[np.float64]
     labels: Labels
     ranking: bool
 
-    def outputs(self, sides: Sides) -> NDArray[np.float64]:
+    def outputs(self, sides: SplitSums) -> NDArray[np.float64]:
         """Return what a cut adds to the scores of both sides, shape (2, L)."""
 
     def take(self, above: NDArray[np.uint8], outputs: NDArray[np.float64]) -> float:
@@ -108,7 +108,7 @@ class Columns:
         self.rows, self.values = table.indices[order].astype(np.int64), values[order]
         self.n_instances, self.n_features = table.shape
 
-    def best(self, course: Course) -> tuple[int, float]:
+    def best(self, course: BoostingState) -> tuple[int, float]:
         """Return the feature and the cut with the least loss; feature -1 if all features are constant."""
         total = course.weights.sum(axis=0)
         on = np.bincount(
@@ -176,7 +176,7 @@ class StumpBoosting(LabelModel):
     history_: list[float] = learned()
 
     @abstractmethod
-    def _course(self, Y: sparse.csr_array) -> Course:
+    def _course(self, Y: sparse.csr_array) -> BoostingState:
         """Return the state of boosting before the first round."""
 
     @abstractmethod
@@ -192,7 +192,7 @@ class StumpBoosting(LabelModel):
 
     def _fit(self, data: FitInput) -> None:
         X, Y, monitor = data.features, data.labels, data.monitor
-        self.presence_ = self.stumps == "presence" or (self.stumps == AUTO and is_thin(X))
+        self.presence_ = self.stumps == "presence" or (self.stumps == AUTO and is_wide_sparse(X))
         n_rounds = self._chosen_rounds(data) if self.n_estimators == AUTO else int(self.n_estimators)
 
         def note(done: int, objective: float) -> bool:
@@ -214,7 +214,7 @@ class StumpBoosting(LabelModel):
         for done in range(1, n_rounds + 1):
             f, cut = columns.best(course)
             above = columns.above(f, cut)
-            sides = Sides(np.empty((2, L)), np.empty((2, L)))
+            sides = SplitSums(np.empty((2, L)), np.empty((2, L)))
             side_sums(above, course.weights, *course.labels, *sides)
             outputs = course.outputs(sides)
             if not outputs.any():
@@ -383,7 +383,7 @@ class AdaBoostMH(StumpBoosting):
            [ True, False]])
     """
 
-    def _course(self, Y: sparse.csr_array) -> Course:
+    def _course(self, Y: sparse.csr_array) -> BoostingState:
         return HammingCourse(Y)
 
     def _loss(self, scores: NDArray[np.float64], Y: NDArray[np.bool_]) -> float:
@@ -406,7 +406,7 @@ class HammingCourse:
         self._smoothing = 1 / (Y.shape[0] * Y.shape[1])
         self._objective = 1.0
 
-    def outputs(self, sides: Sides) -> NDArray[np.float64]:
+    def outputs(self, sides: SplitSums) -> NDArray[np.float64]:
         """Return half the smoothed log-odds of each label on both sides; zeros if Z is 1."""
         off = np.maximum(sides.heavy - sides.on, 0)
         if 2 * np.sqrt(sides.on * off).sum() >= 1 - 1e-12:
@@ -505,7 +505,7 @@ class AdaBoostMR(StumpBoosting):
             return LabelModel._held_out(self, data)
         return super()._held_out(data)
 
-    def _course(self, Y: sparse.csr_array) -> Course:
+    def _course(self, Y: sparse.csr_array) -> BoostingState:
         return HammingCourse(Y) if Y.shape[1] == 1 else _RankingCourse(Y)
 
     def _loss(self, scores: NDArray[np.float64], Y: NDArray[np.bool_]) -> float:
@@ -526,7 +526,7 @@ class _RankingCourse:
         self.weights = np.empty(Y.shape)
         self.take(np.zeros(Y.shape[0], np.uint8), np.zeros((1, Y.shape[1])))
 
-    def outputs(self, sides: Sides) -> NDArray[np.float64]:
+    def outputs(self, sides: SplitSums) -> NDArray[np.float64]:
         gain = 2 * sides.on - sides.heavy
         gain[np.abs(gain) <= _ROUNDING] = 0.0  # the sign of rounding errors would depend on the order of instances
         r = 0.5 * float(np.abs(gain).sum())

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from cofactor.checks import make_generator, number, resolve_size, size, whole
+from cofactor.checks import AUTO, make_generator, number, resolve_size, size, whole
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.backprop import ranking_epoch
 from cofactor.labels.adaptation.boosting import cut_regression
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.fit_input import ENOUGH
-from cofactor.labels.scaling import AUTO
 from cofactor.metrics.ranking import ranking_loss
 from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param

@@ -16,13 +16,13 @@ from cofactor.checks import check_flag, check_jobs, make_generator, number
 from cofactor.labels.adaptation.neighbours import NeighbourModel
 from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.explaining import LinearPart, ScorePart, ScoreParts, VotePart
-from cofactor.labels.features import is_sparse
 from cofactor.labels.learners.base import Learner, check_label_learners, give_probabilities
 from cofactor.labels.learners.fitting import check_estimator, fit_label_learners, takes_sparse
 from cofactor.labels.learners.linear import LinearLearner, binarized
 from cofactor.labels.learners.machines import suits_logistics, together_bytes
 from cofactor.labels.penalty import ridge_penalty
 from cofactor.model.estimator import learned, param
+from cofactor.passes import is_sparse
 
 
 class IBLR(NeighbourModel):

@@ -5,6 +5,7 @@ The neighbours of dense or sparse instances are found exactly, block by block.
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -15,20 +16,29 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.checks import check_number, make_generator, number, one_of, whole
-from cofactor.errors import Argument, InvalidInputError
+from cofactor.checks import AUTO, check_number, make_generator, number, one_of, whole
+from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.kernels.nearest import nearest, sparse_products
 from cofactor.kernels.threads import parallel_for
 from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.decisions import JOINT
 from cofactor.labels.explaining import ScoreParts, VotePart
-from cofactor.labels.features import is_sparse, squared_lengths
+from cofactor.labels.features import squared_lengths
 from cofactor.labels.fit_input import sampled
-from cofactor.labels.scaling import AUTO
+from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
+from cofactor.passes import is_sparse
 
 _PRODUCTS_PER_BLOCK = 1 << 21  #: inner products in memory at the same time: 16 MB
 _ROWS_PER_TASK = 16
+
+
+def warn_of_neighbours(model: Any, n: int) -> None:
+    """Warn if `n_neighbors` of a model asks for more than the other ones of n training instances."""
+    k = model.n_neighbors
+    if isinstance(k, int | np.integer) and k > n - 1 and k != model._params["n_neighbors"].default:
+        what = f" is more than the {n - 1} other training instances: all of them are neighbours"
+        warnings.warn(InputWarning((Argument("n_neighbors", k), what)), stacklevel=callers_level())
 
 
 def nearest_rows(
@@ -234,7 +244,7 @@ class NeighbourModel(LabelModel):
     instance_ids_: NDArray[Any] | None = learned("instances", dtype=object, optional=True)
 
     #: Numbers of neighbours among which "auto" chooses.
-    _sizes: ClassVar[tuple[int, ...]] = (5, 10, 20, 50)
+    _numbers_tried: ClassVar[tuple[int, ...]] = (5, 10, 20, 50)
 
     @abstractmethod
     def _learn(self, counts: Callable[[], sparse.csr_array], data: FitInput) -> None:
@@ -257,6 +267,7 @@ class NeighbourModel(LabelModel):
 
     def _fit(self, data: FitInput) -> None:
         n, given = data.n_instances, self.n_neighbors != AUTO
+        warn_of_neighbours(self, n)
         most = self._at_most(min(int(self.n_neighbors) if given else max(self._sizes_for(n)), n - 1))
         graph = cache(partial(_graph, data, most))
         errors = {most: 0.0} if given else self._errors(graph(), data.labels)
@@ -282,11 +293,11 @@ class NeighbourModel(LabelModel):
         later.
         """
         most = self._at_most(max(1, int(n * _LARGEST_SHARE)))
-        return tuple(dict.fromkeys(min(size, most) for size in self._sizes))
+        return tuple(dict.fromkeys(min(size, most) for size in self._numbers_tried))
 
     def _errors(self, near: NDArray[np.int64], Y: sparse.csr_array) -> dict[int, float]:
         """Return for numbers of neighbours the error of their leave-one-out counts."""
-        sizes = dict.fromkeys(min(size, near.shape[1]) for size in self._sizes)
+        sizes = dict.fromkeys(min(size, near.shape[1]) for size in self._numbers_tried)
         return {k: self._error(label_counts(np.ascontiguousarray(near[:, :k]), Y), k, Y) for k in sizes}
 
     def _error(self, counts: sparse.csr_array, k: int, Y: sparse.csr_array) -> float:
@@ -644,7 +655,7 @@ class KNNVote(NeighbourModel):
     prior_: NDArray[np.float64] = learned("labels")
 
     _paper: ClassVar[Mapping[str, Any]] = {"scale": "rows"}
-    _sizes: ClassVar[tuple[int, ...]] = (1, 3, 5, 9, 15, 25, 51)
+    _numbers_tried: ClassVar[tuple[int, ...]] = (1, 3, 5, 9, 15, 25, 51)
 
     def _learn(self, counts: Callable[[], sparse.csr_array], data: FitInput) -> None:
         self.prior_ = priors(data)

@@ -8,22 +8,20 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from cofactor.checks import check_number, make_generator, one_of, whole
+from cofactor.checks import AUTO, check_number, make_generator, one_of, whole
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.base import Capabilities, FitInput
-from cofactor.labels.crf.base import CRF
-from cofactor.labels.crf.fields import Field, SetField
+from cofactor.labels.crf.base import CRF, Field, SetField
 from cofactor.labels.crf.gibbs import BATCH, NONE, PERCEPTRON, STOPPINGS, UPDATES, GibbsField
-from cofactor.labels.features import is_sparse
 from cofactor.labels.transformation.powersets import check_label_sets, distinct_sets
 from cofactor.model.estimator import learned, param
+from cofactor.passes import is_sparse
 from cofactor.problems.random_fields import FORMS, FOUR_STATES, PairForm
 
-AUTO = "auto"
 EXACT, SUPPORTED, GIBBS = "exact", "supported", "gibbs"
 INFERENCES = (AUTO, EXACT, SUPPORTED, GIBBS)
 _MOST_EXACT = 14  #: labels whose sets are all looked at, if that is asked for
-_FEW = 10  #: labels whose sets are all looked at by themselves
+_ENUMERATED = 10  #: labels whose sets are all looked at by themselves
 
 
 class CML(CRF):
@@ -72,6 +70,10 @@ class CML(CRF):
     tol : float, default=1e-6
         Converged when the objective falls by less than this share of itself per iteration, over five iterations; not
         of "gibbs".
+    set_sizes : "training" or pair of int, optional
+        With ``threshold="joint"``, the least and the largest number of labels that a predicted set may have (section
+        6.1.1). "training" takes the whole numbers around those of training, one standard deviation below their mean
+        to one above. Not with "gibbs". By default sets of any size are predicted.
     {scale}
     {field_threshold}
     {decide_for}
@@ -93,6 +95,8 @@ class CML(CRF):
         V of the P pairs in the order of ``numpy.triu_indices``, with q = 1, or 4 states: 00, 10, 01, 11.
     sets_ : csr_array of shape (S, L')
         The label sets that are possible; with "gibbs" those of training.
+    set_sizes_ : ndarray of shape (2,)
+        The least and the largest number of the labels that vary, with `set_sizes` alone.
     seed_ : int
         Of the chains that predict, with "gibbs" alone.
     objective_ : float
@@ -178,6 +182,13 @@ class CML(CRF):
                 argument="n_sweeps",
                 found=self.n_sweeps,
             )
+        if self.inference == GIBBS and self.set_sizes is not None:
+            raise InvalidInputError(
+                ("sets are drawn one label at a time with ", Argument("inference", GIBBS)),
+                argument="set_sizes",
+                found=self.set_sizes,
+                advice="leave it out, or take 'supported'",
+            )
 
     def _fit_bytes(self, data: FitInput) -> int:
         (n, D), L = data.features.shape, data.labels.shape[1]
@@ -202,7 +213,7 @@ class CML(CRF):
 
     def _exact(self, n_labels: int) -> bool:
         """Return whether all label sets are looked at."""
-        return self.inference == EXACT or (self.inference == AUTO and n_labels <= _FEW)
+        return self.inference == EXACT or (self.inference == AUTO and n_labels <= _ENUMERATED)
 
     def _choose(self, data: FitInput) -> None:
         rows, _ = distinct_sets(data.labels)
@@ -242,7 +253,7 @@ class CMLF(CML):
 
     Parameters
     ----------
-    alpha, pairs, inference, update, stopping, n_sweeps, burn_in, n_chains, max_iter, tol
+    alpha, pairs, inference, update, stopping, n_sweeps, burn_in, n_chains, max_iter, tol, set_sizes
         See `CML`.
     {scale}
     {field_threshold}
@@ -254,7 +265,7 @@ class CMLF(CML):
 
     Attributes
     ----------
-    alpha_, coef_, intercept_, sets_, seed_, objective_, history_, certificate_, n_iter_
+    alpha_, coef_, intercept_, sets_, set_sizes_, seed_, objective_, history_, certificate_, n_iter_
         See `CML`.
     pair_coef_ : ndarray of shape (D + 1, q, P)
         Weights of pairs for each feature, then those for none.

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from scipy.special import logit
 from sklearn.exceptions import ConvergenceWarning
 
-from cofactor.labels.crf.fields import SetField, Weights
+from cofactor.labels.crf.base import SetField, Sizes, Weights
 from cofactor.labels.features import CheckedFeatures, column_means, squared_lengths
-from cofactor.labels.fit_input import PARTS, FitInput
+from cofactor.labels.fit_input import FitInput
 from cofactor.metrics.labels import micro_f1
 from cofactor.model.convergence import callers_level
 from cofactor.passes import batches
@@ -108,7 +108,7 @@ def epochs(
 
 
 @dataclass
-class Course:
+class EarlyStopping:
     """Epochs until the loss settles, the best of which counts; or a number of them, the last of which counts.
 
     Parameters
@@ -125,7 +125,7 @@ class Course:
     slope: float = 0.0
     stopped: bool = False
 
-    def run(self, steps: Iterator[Epoch], data: FitInput, max_iter: int, stage: str) -> Course:
+    def run(self, steps: Iterator[Epoch], data: FitInput, max_iter: int, stage: str) -> EarlyStopping:
         """Take up epochs, and return this course."""
         began = time.perf_counter()
         for done, epoch in zip(range(1, max_iter + 1), steps, strict=False):
@@ -215,10 +215,8 @@ class GibbsField:
             _warn_of_far(data.features)
         if self.stopping == NONE:
             return self._trained(data, alpha, max_iter, "epochs")
-        order = np.random.default_rng(self.seed).permutation(data.n_instances)
-        test, train = np.split(order, [max(1, len(order) // PARTS)])
-        held_out = data.rows(np.sort(test))
-        result, weights = self._trained(data.rows(np.sort(train)), alpha, max_iter, "epochs of a part", held_out)
+        train, test = data.without_quarter(np.random.default_rng(self.seed))
+        result, weights = self._trained(train, alpha, max_iter, "epochs of a part", data.rows(test))
         if result.stopped:
             return result, weights
         whole, weights = self._trained(data, alpha, result.n_iter, "epochs")
@@ -235,7 +233,7 @@ class GibbsField:
         generator = np.random.default_rng(self.seed)
         steps = epochs(problem, data, self.pairs, alpha, self.update, self.n_chains, generator)
         judge = None if held_out is None else self._judge(problem, held_out)
-        result = Course(judge).run(steps, data, max_iter, stage).result()
+        result = EarlyStopping(judge).run(steps, data, max_iter, stage).result()
         return result, Weights(**problem.arrays(result.x))
 
     def _judge(self, problem: SampledLikelihoodProblem, held_out: FitInput) -> Judge:
@@ -258,7 +256,7 @@ class GibbsField:
             found.append(total / ((self.n_sweeps - self.burn_in) * self.n_chains))
         return np.concatenate(found)
 
-    def likeliest(self, X: CheckedFeatures, weights: Weights) -> NDArray[np.bool_]:
+    def likeliest(self, X: CheckedFeatures, weights: Weights, sizes: Sizes = None) -> NDArray[np.bool_]:
         """Return the likeliest of the sets drawn, bettered until no change of one label does, shape (n, L)."""
         found = []
         for interactions in self._blocks(X, weights):

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.checks import make_generator, number, one_of, whole
+from cofactor.checks import AUTO, make_generator, number, one_of, whole
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels.base import FitInput, LabelModel
 from cofactor.labels.embedding.code import Code, CodeModel, coded_by, n_wanted
 from cofactor.labels.regression import FeatureSpace
-from cofactor.labels.scaling import AUTO, rows_to_compare
+from cofactor.labels.scaling import rows_to_compare
 from cofactor.metrics.labels import accuracy
 from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param

@@ -7,8 +7,15 @@ from typing import Any
 from scipy import sparse
 
 from cofactor.labels.base import FitInput
-from cofactor.labels.embedding.code import Code, CodeModel, centred_codes, label_means, top_eigenvectors
-from cofactor.labels.embedding.principal import LARGEST, right_singular_vectors
+from cofactor.labels.embedding.code import (
+    LARGEST,
+    Code,
+    CodeModel,
+    centred_codes,
+    label_means,
+    right_singular_vectors,
+    top_eigenvectors,
+)
 from cofactor.labels.regression import FeatureSpace
 
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.checks import number
+from cofactor.checks import AUTO, number
 from cofactor.labels.base import Capabilities, FitInput
 from cofactor.labels.embedding.code import Code, CodeModel, check_coding, coded, n_wanted, top_eigenvectors
-from cofactor.labels.penalty import AUTO, penalty
+from cofactor.labels.penalty import penalty
 from cofactor.labels.regression import FeatureSpace
 from cofactor.model.estimator import learned, param
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.checks import number, one_of
+from cofactor.checks import AUTO, number, one_of
 from cofactor.labels.base import FitInput
 from cofactor.labels.embedding.code import Code, CodeModel, centred_codes, label_means, scatter, top_eigenvectors
-from cofactor.labels.penalty import AUTO, penalty
+from cofactor.labels.penalty import penalty
 from cofactor.labels.reduction.linear import leading_directions
 from cofactor.labels.regression import FeatureSpace
 from cofactor.model.estimator import learned, param

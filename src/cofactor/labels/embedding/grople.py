@@ -10,15 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from cofactor.checks import (
-    check_flag,
-    make_generator,
-    number,
-    one_of,
-    resolve_size,
-    size,
-    whole,
-)
+from cofactor.checks import AUTO, check_flag, make_generator, number, one_of, resolve_size, size, whole
 from cofactor.correlation import co_occurrence, normalized, positive_part, self_tuning_affinity, spectral_groups
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
@@ -26,7 +18,7 @@ from cofactor.labels.data import check_missing
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.filling import fill_labels, known_penalty
 from cofactor.labels.leave_one_out import ridge_problem
-from cofactor.labels.penalty import AUTO, penalty, ridge_penalty
+from cofactor.labels.penalty import penalty, ridge_penalty
 from cofactor.labels.regression import FeatureSpace
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.estimator import learned, param
@@ -67,7 +59,7 @@ class GroPLE(LabelModel):
     n_groups : int, default=10
         Number K of groups, at most L of them. Kumar takes 10.
     alpha_u : float, default=0.1
-        λ₁, weight of the penalty of U; above 0.
+        λ₁, weight of the penalty of U; above 0. Kumar, and `paper`, take .001.
     alpha_v : float, default=1.0
         λ₂, weight of the penalty of the rows of V; above 0. Only :math:`\lambda_1 \lambda_2^2` decides which factors
         are used, since (6.1) keeps its form if (U, V) becomes (cU, V/c). The ratio of the two weights sets the scale of
@@ -211,7 +203,7 @@ class GroPLE(LabelModel):
     n_iter_: int = learned()
     n_map_iter_: int = learned()
 
-    _paper: ClassVar[Mapping[str, Any]] = {"alpha_r": 10.0, "alpha_z": 0.3}
+    _paper: ClassVar[Mapping[str, Any]] = {"alpha_u": 0.001, "alpha_r": 10.0, "alpha_z": 0.3}
 
     def _fit_bytes(self, data: FitInput) -> int:
         return super()._fit_bytes(data) + 40 * data.labels.shape[1] ** 2  # five tables of label × label

@@ -11,21 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.checks import (
-    check_flag,
-    number,
-    one_of,
-    resolve_size,
-    size,
-    whole,
-)
+from cofactor.checks import AUTO, check_flag, number, one_of, resolve_size, size, whole
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.data import check_missing
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.features import check_in_passes
-from cofactor.labels.penalty import AUTO, penalty, ridge_penalty
+from cofactor.labels.penalty import penalty, ridge_penalty
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.losses import Logistic, MarginLoss, SmoothHinge, Squared
 from cofactor.model.convergence import warn_if_unfinished

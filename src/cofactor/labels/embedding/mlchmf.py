@@ -13,27 +13,19 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.checks import (
-    check_flag,
-    check_jobs,
-    number,
-    one_of,
-    resolve_size,
-    size,
-    whole,
-)
+from cofactor.checks import AUTO, check_flag, check_jobs, number, one_of, resolve_size, size, whole
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
-from cofactor.labels.adaptation.neighbours import nearest_rows
+from cofactor.labels.adaptation.neighbours import nearest_rows, warn_of_neighbours
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.embedding import tree
 from cofactor.labels.explaining import ScoreParts, VotePart
-from cofactor.labels.features import is_sparse
-from cofactor.labels.penalty import AUTO, penalty, ridge_penalty
+from cofactor.labels.penalty import penalty, ridge_penalty
 from cofactor.losses import MARGIN_LOSSES
 from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
 from cofactor.model.parallel import side_by_side
+from cofactor.passes import is_sparse
 
 _SMOOTH = tuple(name for name, loss in MARGIN_LOSSES.items() if loss.smooth)
 _LARGEST_WEIGHT = 1e20  #: of the penalty: nodes are fitted in single precision, where gradients of more overflow
@@ -209,6 +201,7 @@ class MLCHMF(LabelModel):
 
     def _fit(self, data: FitInput) -> None:
         X, Y, monitor = data.features, data.labels, data.monitor
+        warn_of_neighbours(self, data.n_instances)
         points: Any = X.astype(self.dtype, copy=False)
         constant = self._choose_penalty(data)
         features = _with_constant(points, constant) if self.fit_intercept else points

@@ -21,13 +21,14 @@ from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelM
 from cofactor.labels.decisions import Decision, check_decision
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.explaining import LinearPart, ScoreParts
-from cofactor.labels.features import column_means, is_sparse
+from cofactor.labels.features import column_means
 from cofactor.labels.fit_input import ENOUGH
 from cofactor.labels.leave_one_out import DualRidge, ridge_problem
 from cofactor.labels.penalty import penalty
 from cofactor.model.commit import committed, learned_names
 from cofactor.model.convergence import NothingPredictedWarning, callers_level, predicts_none, warn_if_unfinished
 from cofactor.model.estimator import learned, param
+from cofactor.passes import is_sparse
 from cofactor.problems.joint import JointLeastSquaresProblem
 from cofactor.solvers import Result, alternating_least_squares
 from cofactor.solvers.sgd import stochastic_gradient
@@ -87,7 +88,11 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         a ≥ 0.9 a smaller weight, such as λ, is usually better.
     solver : {"als", "sgd"}, default="als"
         "als" minimises exactly over codes and matrices in turn (corrections.md, C51). "sgd" takes stochastic gradient
-        steps, as `partial_fit` does, and takes whole numbers as weights of instances, which are repeated as often.
+        steps, as `partial_fit` does and `paper`; it takes whole numbers as weights of instances, which are repeated as
+        often. Unlike a stream, `fit` looks at the whole objective after each pass: it ends by `tol`, and undoes a pass
+        that raised it.
+    batch_size : int, default=1
+        Instances that share a stochastic step: P and Q move by the sum of their steps.
     normalize : bool, default=True
         Whether rows of X are scaled to norm 1. The defaults of the other parameters were chosen for that.
     fit_intercept : bool, default=True
@@ -98,7 +103,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         Converged when the objective falls by less than this share of itself per round, over five rounds.
     eta0 : float, default=3.0
         First step length γ_0 of stochastic gradients. Of 1, 3, 10 and 30, 3 was best after one pass over bibtex and
-        corel5k, and close to the best on medical and scene.
+        corel5k, and close to the best on medical and scene. `paper` takes 1.
     {scale}
     {threshold}
     {decide_for}
@@ -195,6 +200,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
     max_iter: int = param(whole(), default=100)
     tol: float = param(number(low=0), default=1e-4)
     eta0: float = param(number(low=0, inclusive=False), default=3.0)
+    batch_size: int = param(whole(), default=1)
 
     P_: NDArray[np.float64] = learned("features components")
     bias_: NDArray[np.float64] = learned("components")
@@ -210,7 +216,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
     decoder_: NDArray[np.float64] = learned("components labels")
     offset_: NDArray[np.float64] = learned("labels")
 
-    _paper: ClassVar[Mapping[str, Any]] = {"decoder": "factors"}
+    _paper: ClassVar[Mapping[str, Any]] = {"decoder": "factors", "solver": "sgd", "eta0": 1.0}
 
     def partial_fit(
         self,
@@ -394,7 +400,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
 
     def _problem(self, X: Any, Y: sparse.csr_array) -> JointLeastSquaresProblem:
         s = self.P_.shape[1] if hasattr(self, "P_") else min(self.n_components, X.shape[1] + Y.shape[1])
-        return JointLeastSquaresProblem(X, Y, s, self.label_weight, self.alpha)
+        return JointLeastSquaresProblem(X, Y, s, self.label_weight, self.alpha, self.batch_size)
 
     def _set(self, problem: JointLeastSquaresProblem, x: NDArray[np.float64]) -> None:
         """Take P and Q from a vector of parameters."""

@@ -7,11 +7,17 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from cofactor.checks import size
+from cofactor.checks import AUTO, size
 from cofactor.labels.base import FitInput
-from cofactor.labels.embedding.code import Code, CodeModel, centred_codes, label_means, n_wanted
-from cofactor.labels.embedding.principal import principal_bytes, principal_directions
-from cofactor.labels.penalty import AUTO
+from cofactor.labels.embedding.code import (
+    Code,
+    CodeModel,
+    centred_codes,
+    label_means,
+    n_wanted,
+    principal_bytes,
+    principal_directions,
+)
 from cofactor.labels.regression import FeatureSpace
 from cofactor.model.estimator import param
 from cofactor.passes import batches, in_parts

@@ -13,10 +13,9 @@ from scipy import sparse
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit, thread_limit
 from cofactor.labels.clusters import k_means
-from cofactor.labels.features import is_sparse
 from cofactor.losses import MARGIN_LOSSES
 from cofactor.model.state import check_array, last_length, member
-from cofactor.passes import batches
+from cofactor.passes import batches, is_sparse
 from cofactor.penalties import L2
 from cofactor.problems import LowRankProblem
 from cofactor.solvers import Result, lbfgs

@@ -191,7 +191,7 @@ def check_binary(learners: Sequence[Learner], more: int = 0) -> None:
         raise wrong_state("expected learners of the classes 0 and 1")
 
 
-class Task(NamedTuple):
+class Subproblem(NamedTuple):
     """Something to learn.
 
     Parameters

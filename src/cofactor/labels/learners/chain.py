@@ -34,7 +34,7 @@ def with_labels(X: CheckedFeatures, labels: NDArray[Any]) -> CheckedFeatures:
     return sparse.csr_array(sparse.hstack([X, more], format="csr"))
 
 
-def uncertain(p: NDArray[np.float64]) -> NDArray[np.float64]:
+def clip_probabilities(p: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return probabilities so far from 0 and 1 that their logarithms are finite."""
     return np.clip(p, 1e-300, 1 - 1e-16)
 
@@ -48,7 +48,7 @@ def drawn_label(p: NDArray[np.float64], uniforms: NDArray[np.float64], logs: NDA
     >>> drawn_label(np.array([[0.5, 0.5]]), np.array([0.2, 0.9]), logs), logs.round(2)
     (array([[ True, False]]), array([[-0.69, -0.69]]))
     """
-    p = uncertain(p)
+    p = clip_probabilities(p)
     on = np.asarray(uniforms < p)
     logs += np.where(on, np.log(p), np.log1p(-p))
     return on

@@ -20,13 +20,13 @@ from sklearn.utils import get_tags
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.class_weights import ClassWeights
-from cofactor.labels.features import CheckedFeatures, SeenFeatures, check_in_passes, is_sparse
+from cofactor.labels.features import CheckedFeatures, SeenFeatures, check_in_passes
 from cofactor.labels.learners import linear
-from cofactor.labels.learners.base import Fitted, Learner, SeparateLearners, Task, scores_of
+from cofactor.labels.learners.base import Fitted, Learner, SeparateLearners, Subproblem, scores_of
 from cofactor.labels.learners.linear import GaussianLearner, LinearLearner
 from cofactor.labels.learners.machines import (
+    fit_linear_svms,
     fit_logistics,
-    fit_machines,
     fitted_by_kernels,
     is_plain_logistic,
     is_plain_machine,
@@ -38,11 +38,11 @@ from cofactor.labels.learners.trees import FORESTS, TREES, TreesLearner
 from cofactor.model.convergence import callers_level, with_unfinished
 from cofactor.model.parallel import in_processes
 from cofactor.model.progress import Monitor
-from cofactor.passes import InPasses
+from cofactor.passes import InPasses, is_sparse
 from cofactor.typing import LABEL_DTYPE
 
 
-class OpaqueLearner(Learner):
+class SklearnLearner(Learner):
     """A fitted estimator of scikit-learn, held as it is.
 
     The scores of a classifier are its decision function; without one, its probabilities - 1/2; without these, 1/2 for
@@ -61,7 +61,7 @@ class OpaqueLearner(Learner):
     --------
     >>> from sklearn.neighbors import NearestCentroid
     >>> X = np.array([[0.0], [1.0], [3.0]])
-    >>> learner = OpaqueLearner([NearestCentroid().fit(X, [0, 0, 1])], np.array([0, 1]), 1)
+    >>> learner = SklearnLearner([NearestCentroid().fit(X, [0, 0, 1])], np.array([0, 1]), 1)
     >>> learner.predict(X)
     array([0, 0, 1])
     """
@@ -262,7 +262,7 @@ def fit_learner(
     model, converged = _fit(estimator, X, y, sample_weight, seed)
     adapter = _ADAPTERS.get(type(model))
     if adapter is None or getattr(model, "multi_class", "auto") == "multinomial":  # of scikit-learn before 1.8
-        return Fitted(OpaqueLearner([model], classes, X.shape[1]), converged)
+        return Fitted(SklearnLearner([model], classes, X.shape[1]), converged)
     return Fitted(_finite(adapter(model, classes), model), converged)
 
 
@@ -289,7 +289,7 @@ def _fit_regressor(
         return Fitted(_finite(linear.from_regressor(model, classes), model), converged)
     columns = [targets] if targets.ndim == 1 else list(targets.T)
     models = [_fit(estimator, X, column, sample_weight, seed) for column in columns]
-    learner = OpaqueLearner([model for model, _ in models], classes, X.shape[1])
+    learner = SklearnLearner([model for model, _ in models], classes, X.shape[1])
     return Fitted(learner, all(converged for _, converged in models))
 
 
@@ -340,7 +340,7 @@ def _finite(learner: Learner, model: Any) -> Learner:
 def fit_tasks(
     estimator: Any,
     X: CheckedFeatures,
-    tasks: Sequence[Task],
+    tasks: Sequence[Subproblem],
     sample_weight: NDArray[Any] | None = None,
     *,
     seeds: Sequence[int] | NDArray[Any],
@@ -384,7 +384,7 @@ def fit_tasks(
     --------
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> from sklearn.svm import LinearSVC
-    >>> tasks = [Task(np.array([0, 0, 1, 1])), Task(np.array([2, 0, 1]), rows=np.array([0, 1, 3]))]
+    >>> tasks = [Subproblem(np.array([0, 0, 1, 1])), Subproblem(np.array([2, 0, 1]), rows=np.array([0, 1, 3]))]
     >>> learners = fit_tasks(LinearSVC(C=10), X, tasks, seeds=[0, 0])
     >>> learners[0].predict(X), learners[1].classes
     (array([0, 0, 1, 1]), array([0, 1, 2]))
@@ -520,7 +520,7 @@ def _fitted_together(
     if logistic:
         found = fit_logistics(X, Y, estimator.C, weights, **told)
     else:
-        found = fit_machines(estimator, X, Y, weights, **told)
+        found = fit_linear_svms(estimator, X, Y, weights, **told)
     watched.n_stopped = found.n_unfinished
     return LinearLearner(found.coef, found.intercept, link="logistic" if logistic else "none")
 
@@ -530,7 +530,7 @@ def _tasks_of_labels(
     sample_weight: NDArray[Any] | None,
     known: NDArray[np.bool_] | None,
     classes: ClassWeights | None,
-) -> Iterator[Task]:
+) -> Iterator[Subproblem]:
     """Yield the task of each label, see `fit_label_learners`."""
     columns = sparse.csc_array(Y)
     for k in range(Y.shape[1]):
@@ -540,15 +540,15 @@ def _tasks_of_labels(
             weights = classes.of(target[:, None], [k]).ravel()
             weights = weights if sample_weight is None else weights * sample_weight
         if rows is None or len(rows) == len(target):
-            yield Task(target, weights=weights)
+            yield Subproblem(target, weights=weights)
         else:
-            yield Task(target[rows], rows, weights=None if weights is None else weights[rows])
+            yield Subproblem(target[rows], rows, weights=None if weights is None else weights[rows])
 
 
 def fitted_each(
     estimator: Any,
     X: CheckedFeatures,
-    tasks: Iterable[Task],
+    tasks: Iterable[Subproblem],
     weights: NDArray[Any] | None = None,
     *,
     seeds: Sequence[int] | NDArray[Any],
@@ -602,7 +602,7 @@ def _of_one_step(estimator: Any) -> Any:
 
 
 def _part(
-    X: CheckedFeatures, task: Task, weights: NDArray[Any] | None
+    X: CheckedFeatures, task: Subproblem, weights: NDArray[Any] | None
 ) -> tuple[CheckedFeatures, NDArray[Any], NDArray[Any] | None]:
     """Return the features, classes and weights from which a task learns."""
     part = X if task.n_features in (None, X.shape[1]) else X[:, : task.n_features]

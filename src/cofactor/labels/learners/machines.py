@@ -22,11 +22,11 @@ from sklearn.svm import LinearSVC
 from cofactor.kernels.lanes import LANES
 from cofactor.kernels.squared_hinge import fit_hinge_block, fit_squared_hinge
 from cofactor.kernels.threads import library_limit, parallel_for
-from cofactor.labels.features import CheckedFeatures, SeenFeatures, as_dense, is_sparse, squared_lengths
-from cofactor.labels.learners.base import Fitted, Task
+from cofactor.labels.features import CheckedFeatures, SeenFeatures, squared_lengths
+from cofactor.labels.learners.base import Fitted, Subproblem
 from cofactor.labels.learners.linear import LinearLearner
 from cofactor.model.parallel import in_workers, n_side_by_side
-from cofactor.passes import InPasses, Mapped, batches, together
+from cofactor.passes import InPasses, Mapped, as_dense, batches, is_sparse, together
 from cofactor.problems.classifiers import (
     LogisticProblems,
     SquaredHingeProblems,
@@ -58,7 +58,7 @@ _LEAST_TOL = 1e-6
 def fitted_by_kernels(
     estimator: Any,
     X: CheckedFeatures,
-    tasks: Iterable[Task],
+    tasks: Iterable[Subproblem],
     weights: NDArray[Any] | None,
     stopped: Callable[[], bool],
 ) -> Iterator[Fitted] | None:
@@ -109,7 +109,7 @@ class _Table(NamedTuple):
 class _Machines:
     """A machine for each class of a task against its other classes; of two classes for the second."""
 
-    def __init__(self, task: Task, costs: NDArray[np.float64], n_features: int) -> None:
+    def __init__(self, task: Subproblem, costs: NDArray[np.float64], n_features: int) -> None:
         rows = np.arange(len(costs)) if task.rows is None else np.asarray(task.rows, dtype=np.int64)
         self.classes, place = np.unique(task.target, return_inverse=True)
         self.classes = self.classes.astype(np.int64)
@@ -138,7 +138,7 @@ def is_plain_machine(estimator: Any) -> bool:
 
 
 def _fitted(
-    tasks: Iterable[Task],
+    tasks: Iterable[Subproblem],
     costs: NDArray[np.float64],
     n_features: int,
     solve: Callable[[list[tuple[_Machines, int]]], None],
@@ -378,7 +378,7 @@ _MACHINE_TOLERANCE = 1e-7  #: less is beyond the precision of the table; libline
 
 
 def suits_machines(estimator: Any, X: CheckedFeatures, n_labels: int, weights: NDArray[Any] | None) -> bool:
-    """Whether `fit_machines` stands in: for ``LinearSVC(C=C)`` of many labels, with some hundred dense features.
+    """Whether `fit_linear_svms` stands in: for ``LinearSVC(C=C)`` of many labels, with some hundred dense features.
 
     Examples
     --------
@@ -393,12 +393,12 @@ def suits_machines(estimator: Any, X: CheckedFeatures, n_labels: int, weights: N
 
 
 def machine_bytes(estimator: Any, X: CheckedFeatures, n_labels: int) -> int:
-    """Return what `fit_machines` may take beside the result, with ``LinearSVC`` or the default estimator, None."""
+    """Return what `fit_linear_svms` may take beside the result, with ``LinearSVC`` or the default estimator, None."""
     may_fit = (estimator is None or is_plain_machine(estimator)) and _are_suitable(X, n_labels)
     return together_bytes(X.shape) if may_fit else 0
 
 
-def fit_machines(
+def fit_linear_svms(
     estimator: Any,
     X: SeenFeatures,
     labels: sparse.csr_array,
@@ -432,7 +432,7 @@ def fit_machines(
     --------
     >>> from sklearn.svm import LinearSVC
     >>> X, labels = np.array([[0.0], [1.0], [2.0], [3.0]]), sparse.csr_array([[0], [0], [1], [1]])
-    >>> fit_machines(LinearSVC(C=10), X, labels, None).coef.round(2)
+    >>> fit_linear_svms(LinearSVC(C=10), X, labels, None).coef.round(2)
     array([[1.52]])
     """
     costs = _costs(estimator, X.shape[0], weights)

@@ -27,9 +27,10 @@ from cofactor.kernels.trees import (
     find_leaves_of_sparse,
     grow,
 )
-from cofactor.labels.features import CheckedFeatures, is_sparse
+from cofactor.labels.features import CheckedFeatures
 from cofactor.labels.learners.base import Learner, Stored, scores_of, wrong_state
 from cofactor.model.estimator import learned
+from cofactor.passes import is_sparse
 
 #: Decision trees of scikit-learn that become a `TreesLearner`.
 TREES: tuple[type[Any], ...] = (tree.DecisionTreeClassifier, tree.ExtraTreeClassifier)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,23 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor import persistence
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.base import CheckedFeatures
-from cofactor.labels.bases import coefficients_on
 from cofactor.labels.data import as_labels, label_tags
 from cofactor.labels.features import as_features, check_n_features
 from cofactor.labels.fit_input import check_lengths
 from cofactor.labels.regression import FeatureSpace
-from cofactor.labels.scaling import Scaling
 from cofactor.model.commit import committed
+from cofactor.model.convergence import callers_level
 from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import Estimator, learned
 from cofactor.model.shown import html_of
-from cofactor.model.state import check_course, from_plain, member, packed, plain, unpacked
+from cofactor.model.state import check_course, head_of, member, of_head, packed, unpacked
+from cofactor.solvers.linear import nonnegative_least_squares
 from cofactor.typing import Features, Labels
 
 
@@ -45,7 +47,6 @@ class FeatureReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estima
     _supervised: ClassVar[bool] = True
 
     n_features_in_: int = learned(saved=False)
-    scaling_: Scaling = learned(saved=False)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -84,7 +85,8 @@ class FeatureReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estima
             check_n_features(X, self)
             return X.X
         features = as_features(X, self, reset=reset)
-        return features if reset or not hasattr(self, "scaling_") else self.scaling_.apply(features)
+        scaling = None if reset else getattr(self, "scaling_", None)
+        return features if scaling is None else scaling.apply(features)
 
     # ---------------------------------------------------------------- the contract
 
@@ -145,38 +147,23 @@ class FeatureReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estima
     def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return a header which JSON can hold, and arrays."""
         arrays: dict[str, NDArray[Any]] = {}
-        header = {
-            "params": {k: plain(v) for k, v in self.get_params(deep=False).items() if k != "callback"},
-            "n_features": int(self.n_features_in_),
-            "feature_names": [str(name) for name in getattr(self, "feature_names_in_", [])],
-            "learned": {name: packed(getattr(self, name), f"learned.{name}", arrays) for name in self._learned},
+        learned = {
+            name: packed(declared.to_plain(getattr(self, name)), f"learned.{name}", arrays)
+            for name, declared in self._learned.items()
         }
-        if hasattr(self, "scaling_"):
-            header["scaling"] = packed(self.scaling_.to_plain(), "scaling", arrays)
-        return header, arrays
+        return head_of(self) | {"learned": learned}, arrays
 
     @classmethod
     def _from_state(
         cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], models: Mapping[str, Any] | None = None
     ) -> Self:
         """Rebuild a transformer from what `_to_state` returned, and refuse parts that do not fit together."""
-        model = cls(**{k: from_plain(v, {}) for k, v in member(header, "params", dict).items()})
-        model._check_params()
-        D = member(header, "n_features", int)
-        if isinstance(D, bool) or not 1 <= D < 1 << 63:
-            raise InvalidInputError(f"n_features is {D}, expected a whole number from 1")
-        model.n_features_in_ = D
-        if names := member(header, "feature_names", list):
-            model.feature_names_in_ = np.array(names, dtype=object)
-            if model.feature_names_in_.shape != (D,) or len(set(names)) != D:
-                raise InvalidInputError(f"feature_names must be {D} distinct names")
+        model: Self = of_head(cls, header, {})
         found = member(header, "learned", dict)
-        for name in cls._learned:
+        for name, declared in cls._learned.items():
             if name not in found:
                 raise InvalidInputError(f"{name} is missing")
-            setattr(model, name, unpacked(found[name], arrays))
-        if "scaling" in header:
-            model.scaling_ = Scaling.of_plain(unpacked(header["scaling"], arrays), D)
+            setattr(model, name, declared.from_plain(unpacked(found[name], arrays)))
         model._check_learned()
         return model
 
@@ -184,6 +171,42 @@ class FeatureReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estima
         """Refuse what was read from a file if it does not fit together."""
         check_course(self)
         self._check_declared({"features": self.n_features_in_})
+
+
+def coefficients_on(
+    gram: NDArray[np.float64], cross: NDArray[np.float64], owner: Any, *, ridge: float = 0.0, tol: float = 1e-8
+) -> NDArray[np.float64]:
+    """Return the non-negative coefficients of least squared error of each row on bases B, from inner products.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (J, J)
+        BBᵀ.
+    cross : ndarray of shape (n, J)
+        XBᵀ.
+    owner : estimator
+        Whose bases they are.
+    ridge : float, default=0.0
+        Weight of the squares of the coefficients, as a share of the mean squared length of the bases.
+    tol : float, default=1e-8
+        As for `nonnegative_least_squares`.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the coefficients of some rows cannot be found exactly.
+    """
+    if ridge:
+        gram = gram + ridge * np.trace(gram) / len(gram) * np.eye(len(gram))
+    V, unfinished = nonnegative_least_squares(gram, cross, tol=tol)
+    if unfinished:
+        warnings.warn(
+            f"{type(owner).__name__}: {unfinished} of {len(V)} rows have inexact coefficients, since the bases are "
+            "nearly linearly dependent: take a smaller n_components",
+            ConvergenceWarning,
+            stacklevel=callers_level(),
+        )
+    return V
 
 
 class NonnegativeReduction(FeatureReduction):

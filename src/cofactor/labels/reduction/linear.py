@@ -14,7 +14,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.checks import check_flag, number, resolve_size, size
+from cofactor.checks import AUTO, check_flag, number, resolve_size, size
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels.base import CheckedFeatures
 from cofactor.labels.embedding.code import scatter
@@ -22,7 +22,7 @@ from cofactor.labels.features import scaled_rows
 from cofactor.labels.penalty import penalty
 from cofactor.labels.reduction.base import FeatureReduction
 from cofactor.labels.regression import FeatureSpace, linear
-from cofactor.labels.scaling import AUTO, check_scale, choose_scaling
+from cofactor.labels.scaling import Scaling, check_scale, choose_scaling
 from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
 from cofactor.model.size import refuse_too_large
@@ -113,6 +113,7 @@ class LinearReduction(FeatureReduction):
     components_: NDArray[np.float64] = learned("components features")
     eigenvalues_: NDArray[np.float64] = learned("components")
     mean_: NDArray[np.float64] = learned("features")
+    scaling_: Scaling = learned(kind=Scaling)
 
     _no_direction: ClassVar[str] = "no feature varies with a label"
 
@@ -175,8 +176,7 @@ class LinearReduction(FeatureReduction):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        if not hasattr(self, "scaling_"):
-            raise InvalidInputError("scaling is missing")
+        self.scaling_.check(self.n_features_in_)
 
 
 def varying_labels(Y: sparse.csr_array) -> sparse.csr_array:

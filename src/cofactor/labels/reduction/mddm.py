@@ -10,18 +10,17 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
-from cofactor.checks import number, one_of
+from cofactor.checks import AUTO, number, one_of
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures
 from cofactor.labels.embedding.code import label_means
-from cofactor.labels.features import as_dense
-from cofactor.labels.penalty import AUTO, penalty
+from cofactor.labels.penalty import penalty
 from cofactor.labels.reduction.linear import Directions, LinearReduction, leading_directions, varying_labels
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import choose_scaling, rows_to_compare
 from cofactor.model.estimator import learned, param
 from cofactor.model.size import refuse_too_large
-from cofactor.passes import batches
+from cofactor.passes import as_dense, batches
 
 _CELLS = 1 << 22  # numbers of the kernel that are in memory while features are transformed
 

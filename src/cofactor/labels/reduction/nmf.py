@@ -11,18 +11,10 @@ from scipy import sparse
 from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
 
-from cofactor.checks import (
-    check_random_state,
-    make_generator,
-    number,
-    resolve_size,
-    size,
-    whole,
-)
+from cofactor.checks import AUTO, check_random_state, make_generator, number, resolve_size, size, whole
 from cofactor.labels.base import CheckedFeatures
 from cofactor.labels.reduction.base import NonnegativeReduction
 from cofactor.labels.regression import FeatureSpace
-from cofactor.labels.scaling import AUTO
 from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
 from cofactor.model.size import refuse_too_large

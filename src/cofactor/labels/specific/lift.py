@@ -18,7 +18,7 @@ from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
 from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.clusters import k_means, squared_distances
-from cofactor.labels.learners.base import Learner, Task, give_probabilities
+from cofactor.labels.learners.base import Learner, Subproblem, give_probabilities
 from cofactor.labels.learners.fitting import check_estimator, fit_learner, fitted_each, warn_of_stopped
 from cofactor.labels.learners.linear import LinearLearner
 from cofactor.model.estimator import learned, param
@@ -219,7 +219,7 @@ def _fit_label(
             learner, converged = fit_learner(estimator, seen, y.astype(np.int64), seed=seed)
         else:
             size = math.sqrt(float(np.einsum("ij,ij->", seen, seen)) / len(seen)) or 1.0
-            machine, task = LinearSVC(C=_COST, dual=False), Task(y.astype(np.int64))
+            machine, task = LinearSVC(C=_COST, dual=False), Subproblem(y.astype(np.int64))
             scaled, converged = next(iter(fitted_each(machine, seen / size, [task], seeds=[seed])))
             assert isinstance(scaled, LinearLearner)
             learner = LinearLearner(scaled.coef / size, scaled.intercept, scaled.classes)

@@ -14,15 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from cofactor.checks import check_flag, number, one_of, whole
+from cofactor.checks import AUTO, check_flag, number, one_of, whole
 from cofactor.correlation import cosine, positive_part
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.explaining import LinearPart, ScoreParts
-from cofactor.labels.features import as_dense, column_means
-from cofactor.labels.penalty import AUTO, penalty, ridge_penalty
+from cofactor.labels.features import column_means
+from cofactor.labels.penalty import penalty, ridge_penalty
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.model.convergence import callers_level, warn_if_unfinished
 from cofactor.model.estimator import learned, param
+from cofactor.passes import as_dense
 from cofactor.penalties import L1
 from cofactor.problems.regression import LabelFeatureProblem, RegressionProblem, feature_gram
 from cofactor.solvers import Result, proximal_gradient

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.checks import number, whole
-from cofactor.labels.adaptation.neighbours import nearest_rows
+from cofactor.checks import AUTO, number, whole
+from cofactor.labels.adaptation.neighbours import nearest_rows, warn_of_neighbours
 from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput
 from cofactor.labels.embedding.leml import LEML
-from cofactor.labels.penalty import AUTO, penalty
+from cofactor.labels.penalty import penalty
 from cofactor.model.estimator import learned, param
 from cofactor.penalties import L2, GraphL2, Penalty
 
@@ -117,6 +117,7 @@ class SSJDR(LEML):
 
     def _penalties(self, data: FitInput, ridge: L2) -> dict[str, Penalty]:
         X = data.features
+        warn_of_neighbours(self, data.n_instances)
         laplacian = graph_laplacian(X, int(self.n_neighbors))
         self.alpha_u_ = self.alpha_ if self.alpha_u == AUTO else float(self.alpha_u)
         if self.gamma == AUTO:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from cofactor.checks import check_jobs, number
 from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
-from cofactor.labels.learners.base import Learner, SeparateLearners, Task
+from cofactor.labels.learners.base import Learner, SeparateLearners, Subproblem
 from cofactor.labels.learners.fitting import check_estimator, fit_tasks, stacked
 from cofactor.labels.learners.linear import LinearLearner
 from cofactor.labels.penalty import ridge_penalty
@@ -68,7 +68,7 @@ class LearnerModel(LabelModel):
         self,
         estimator: BaseEstimator,
         X: CheckedFeatures,
-        tasks: Sequence[Task],
+        tasks: Sequence[Subproblem],
         data: FitInput,
         generator: np.random.Generator,
         **told: Any,
@@ -83,7 +83,7 @@ class LearnerModel(LabelModel):
         self,
         estimator: BaseEstimator,
         X: CheckedFeatures,
-        problems: Sequence[Task],
+        problems: Sequence[Subproblem],
         data: FitInput,
         generator: np.random.Generator,
         *,

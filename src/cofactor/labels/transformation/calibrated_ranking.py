@@ -12,12 +12,11 @@ from cofactor.checks import make_generator
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.voting import quick_votes
 from cofactor.labels.base import CheckedFeatures, FitInput
-from cofactor.labels.features import is_sparse
-from cofactor.labels.learners.base import Learner, Task
+from cofactor.labels.learners.base import Learner, Subproblem
 from cofactor.labels.learners.linear import LinearLearner, binarized
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.model.estimator import learned
-from cofactor.passes import batches
+from cofactor.passes import batches, is_sparse
 
 #: Most pairs of labels, those of 447 labels, and most of their scores in memory.
 _MOST_PAIRS = 100_000
@@ -109,8 +108,8 @@ class CalibratedLabelRanking(LearnerModel):
         problems = []
         for j, k in zip(*(one.tolist() for one in np.triu_indices(Y.shape[1], 1)), strict=True):
             rows = np.flatnonzero(Y[:, j] != Y[:, k])
-            problems.append(Task(Y[rows, j], rows))
-        problems += [Task(column) for column in Y.T]
+            problems.append(Subproblem(Y[rows, j], rows))
+        problems += [Subproblem(column) for column in Y.T]
         estimator, generator = self._chosen_estimator(data), make_generator(self.random_state)
         self.pairs_ = self._fit_binary(estimator, data.features, problems, data, generator, what="pairs of labels")
 

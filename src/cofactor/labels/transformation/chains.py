@@ -18,7 +18,7 @@ from cofactor.checks import make_generator, one_of, whole
 from cofactor.correlation import MEASURES, measured
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import CheckedFeatures, FitInput
-from cofactor.labels.learners.base import Learner, Task
+from cofactor.labels.learners.base import Learner, Subproblem
 from cofactor.labels.learners.chain import Chain, chain_of, with_labels
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.labels.transformation.powersets import VOTING
@@ -179,7 +179,7 @@ def fit_chain(
     n, T = Y.shape
     D, most = data.features.shape[1], T if most is None else most
     if earlier == "true":
-        tasks = [Task(Y[:, t], n_features=D + t) for t in range(T)]
+        tasks = [Subproblem(Y[:, t], n_features=D + t) for t in range(T)]
         X = with_labels(data.features, Y[:, :-1])
         return chain_of(fit_tasks(estimator, X, tasks, data, generator, done=done, most=most))
     learners: list[Learner] = []
@@ -187,7 +187,7 @@ def fit_chain(
     for t in range(T):
         X, y = with_labels(data.features, before[:, :t]), Y[:, t]
         folds = _folds(y, n_folds) if earlier == "out-of-fold" and t < T - 1 else []
-        tasks = [Task(y), *(Task(y[train], train) for train, _ in folds if 0 < y[train].sum() < len(train))]
+        tasks = [Subproblem(y), *(Subproblem(y[train], train) for train, _ in folds if 0 < y[train].sum() < len(train))]
         first, *others = fit_tasks(estimator, X, tasks, data, generator, what=f"label {done + t + 1} of {most}")
         learners.append(first)
         before[:, t] = first.predict(X) if earlier == "predicted" else 0

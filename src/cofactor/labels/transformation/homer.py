@@ -11,7 +11,7 @@ from cofactor.checks import make_generator, one_of, whole
 from cofactor.correlation import co_occurrence
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput
-from cofactor.labels.learners.base import Learner, Task
+from cofactor.labels.learners.base import Learner, Subproblem
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.model.estimator import learned, param
 
@@ -103,7 +103,7 @@ class HOMER(LearnerModel):
         problems = []
         for group, parent in zip(groups, parents, strict=True):
             rows = np.arange(len(Y)) if parent < 0 else np.flatnonzero(Y[:, groups[parent]].any(axis=1))
-            problems.append(Task(np.max(Y[np.ix_(rows, group)], axis=1), rows))
+            problems.append(Subproblem(np.max(Y[np.ix_(rows, group)], axis=1), rows))
         self.parents_ = np.array(parents, dtype=np.int64)
         single = {int(group[0]): node for node, group in enumerate(groups) if len(group) == 1}
         self.leaves_ = np.array([single[label] for label in range(Y.shape[1])], dtype=np.int64)

@@ -24,9 +24,9 @@ from cofactor.correlation import (
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.decisions import JOINT
-from cofactor.labels.features import is_sparse
 from cofactor.labels.transformation.powersets import VOTING, LabelPowerset, set_table
 from cofactor.model.estimator import learned, param
+from cofactor.passes import is_sparse
 
 #: How labels are grouped.
 CLUSTERINGS = ("disjoint", "overlapping", "normalized-cut", "random")

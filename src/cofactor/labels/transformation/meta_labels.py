@@ -18,7 +18,7 @@ from cofactor.checks import make_generator, number, whole
 from cofactor.correlation import jaccard, spectral_groups
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput
-from cofactor.labels.features import as_dense, is_sparse, scaled_rows
+from cofactor.labels.features import scaled_rows
 from cofactor.labels.fit_input import FitCache
 from cofactor.labels.learners.chain import Chain
 from cofactor.labels.penalty import penalty
@@ -26,6 +26,7 @@ from cofactor.labels.transformation.base import LearnerModel
 from cofactor.labels.transformation.chains import chain_bytes, check_chain, fit_chain, refuse_order
 from cofactor.labels.transformation.powersets import distinct_sets
 from cofactor.model.estimator import learned, param
+from cofactor.passes import as_dense, is_sparse
 
 _SMALLEST = 0.01  # affinities below are none
 

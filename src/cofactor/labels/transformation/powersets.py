@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.checks import check_flag, make_generator, one_of, whole
+from cofactor.checks import AUTO, check_flag, make_generator, one_of, whole
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput
-from cofactor.labels.features import is_sparse
-from cofactor.labels.learners.base import Learner, Task
+from cofactor.labels.learners.base import Learner, Subproblem
 from cofactor.labels.learners.linear import LinearLearner, linear_scores
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.model.estimator import learned, param
+from cofactor.passes import is_sparse
 
 #: How votes are counted.
 VOTING = ("soft", "hard")
@@ -94,7 +94,7 @@ class LabelPowerset(LearnerModel):
     ----------
     estimator : classifier or regressor of scikit-learn, optional
         By default ``LinearSVC(C=cost_)``, one set against all others, with the cost of `BinaryRelevance`; ``C=1`` in
-        `paper`.
+        `paper`. Li's multi-class method looks at one set against one: ``LabelPowerset.paper(SVC(kernel="linear"))``.
     {n_jobs}
     {scale}
         With an estimator that is given, "auto" is "none": some want features as they are.
@@ -156,7 +156,7 @@ class LabelPowerset(LearnerModel):
         self.sets_ = data.labels[rows]
         estimator, generator = self._chosen_estimator(data), make_generator(self.random_state)
         (self.learner_,) = self._fit_tasks(
-            estimator, data.features, [Task(classes)], data, generator, what="label sets"
+            estimator, data.features, [Subproblem(classes)], data, generator, what="label sets"
         )
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
@@ -202,8 +202,6 @@ def check_label_sets(sets: sparse.csr_array) -> None:
     if not ((share > 0) & (share < 1)).all():
         raise InvalidInputError("each label must be in some of the label sets, and not in others")
 
-
-AUTO = "auto"
 
 #: Most labels in a set: each of them is a bit of a class.
 _MOST_LABELS = 60
@@ -318,7 +316,7 @@ class RAkEL(LearnerModel):
         self.labelsets_ = set_table(sets, L)
         columns = sparse.csc_array(data.labels, dtype=np.int64)
         estimator = self._chosen_estimator(data)
-        tasks = [Task(columns[:, one] @ (1 << np.arange(len(one)))) for one in sets]
+        tasks = [Subproblem(columns[:, one] @ (1 << np.arange(len(one)))) for one in sets]
         self.learners_ = self._fit_tasks(estimator, data.features, tasks, data, generator, what="sets of labels")
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:

@@ -11,12 +11,12 @@ from scipy.special import logit
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.linear_model import LogisticRegression
 
-from cofactor.checks import make_generator, one_of, whole
+from cofactor.checks import AUTO, make_generator, one_of, whole
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.decisions import f1_sets_of_draws
 from cofactor.labels.features import column_means
-from cofactor.labels.learners.chain import Chain, uncertain
+from cofactor.labels.learners.chain import Chain, clip_probabilities
 from cofactor.labels.learners.fitting import check_estimator
 from cofactor.labels.penalty import ridge_penalty
 from cofactor.labels.transformation.base import LearnerModel
@@ -24,7 +24,6 @@ from cofactor.labels.transformation.chains import chain_bytes, check_chain, chec
 from cofactor.model.estimator import learned, param
 from cofactor.passes import batches
 
-AUTO = "auto"
 INFERENCES = (AUTO, "exact", "beam", "monte-carlo")
 MEASURES = {"subset": "subset accuracy", "hamming": "Hamming loss", "example": "F1 of each instance"}
 
@@ -225,7 +224,7 @@ class ProbabilisticChain(LearnerModel):
             n_sets = labels.shape[1]
             again = chain.repeated(seen, np.repeat(np.arange(n), n_sets))
             p = chain.link_probabilities(again, labels.reshape(n * n_sets, t), t).reshape(n, n_sets)
-            p = uncertain(p)
+            p = clip_probabilities(p)
             labels, logs = _both(labels, logs, p)
             if way == "beam" and logs.shape[1] > self.beam_width:
                 best = np.sort(np.argsort(-logs, axis=1, kind="stable")[:, : self.beam_width], axis=1)

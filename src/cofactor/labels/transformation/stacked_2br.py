@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cofactor.checks import check_flag, make_generator, number, whole
 from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput
-from cofactor.labels.copies import dealt
+from cofactor.labels.features import grouped_folds
 from cofactor.labels.learners.base import Learner, check_label_learners, give_probabilities
 from cofactor.labels.learners.chain import with_labels
 from cofactor.labels.learners.fitting import fit_label_learners
@@ -111,7 +111,7 @@ class Stacked2BR(LearnerModel):
         estimator = self._chosen_estimator(data)
         self.first_learners_ = self._layer(estimator, data, generator, "labels of the first layer")
         scores = self.first_learners_.scores(data.features)
-        folds = dealt(data.features, self.n_folds, generator)
+        folds = grouped_folds(data.features, self.n_folds, generator)
         for k, test in enumerate(folds if len(folds) > 1 else []):
             self._write_scores_of_others(scores, estimator, data, test, generator, f"labels of fold {k + 1}")
         seen = FitInput(self._columns(data.features, scores), data.labels, data.weights, data.monitor)

@@ -21,7 +21,6 @@ Settings: TypeAlias = Mapping[str, Any]
 
 PLAIN = "plain"  #: the rule which cuts scores at 0
 OWN = "own"  #: where a model decides as it is
-AUTO = "auto"  #: the rule which calibrates probabilities, and decides by them as the model's `decide_for` says
 
 
 class Cut(Protocol):

@@ -14,13 +14,13 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from cofactor.checks import AUTO
 from cofactor.metrics.labels import LabelMetric, micro_f1
 from cofactor.model.convergence import NothingPredictedWarning
 from cofactor.model.estimator import Estimator, param
 from cofactor.model.progress import Monitor
 from cofactor.model.selection.grid import Grid, seeded, select_parameters, task_of
 from cofactor.model.selection.judges import (
-    AUTO,
     OWN,
     PLAIN,
     Choice,
