@@ -450,7 +450,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         InvalidInputError
             If a parameter, features, labels or weights are not valid. The message says what was found, and what to do.
         """
-        self._check_params()
+        self.check_params()
         check_decision(self.threshold, self.decide_for)
         with (
             committed(self) as fitted,
@@ -1110,7 +1110,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
 
             estimators |= SAVABLE
         model = cls(**{k: from_plain(v, estimators) for k, v in member(header, "params", dict).items()})
-        model._check_params()
+        model.check_params()
         model.n_features_in_ = member(header, "n_features", int)
         if names := member(header, "feature_names", list):
             model.feature_names_in_ = np.array(names, dtype=object)

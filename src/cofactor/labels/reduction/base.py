@@ -100,7 +100,7 @@ class FeatureReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estima
         -------
         self
         """
-        self._check_params()
+        self.check_params()
         with committed(self) as fitted:
             fitted._learn(X, y)
         return self
@@ -161,7 +161,7 @@ class FeatureReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estima
     ) -> Self:
         """Rebuild a transformer from what `_to_state` returned, and refuse parts that do not fit together."""
         model = cls(**{k: from_plain(v, {}) for k, v in member(header, "params", dict).items()})
-        model._check_params()
+        model.check_params()
         D = member(header, "n_features", int)
         if isinstance(D, bool) or not 1 <= D < 1 << 63:
             raise InvalidInputError(f"n_features is {D}, expected a whole number from 1")

@@ -12,7 +12,7 @@ from cofactor.kernels.observed import row_sums
 from cofactor.model.estimator import learned, param
 from cofactor.problems import PatchedMatrix, SingularProblem
 from cofactor.problems.singular import orthonormal
-from cofactor.ratings.base import RatingModel
+from cofactor.ratings.base import RatingModel, outcome
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.interaction_model import FitInput, Tags
 from cofactor.ratings.scoring import COUNT, CommonBoundaries, FactorScorer, FactorScores, half_way
@@ -120,10 +120,7 @@ class RatingSVD(RatingModel):
     common_item_: NDArray[Any] = learned("d")
     singular_values_: NDArray[np.float64] = learned("d", dtype=np.float64)
     item_means_: NDArray[np.float64] = learned("items", dtype=np.float64)
-    objective_: float = learned()
-    history_: list[float] = learned()
-    certificate_: float = learned()
-    n_iter_: int = learned()
+    objective_, history_, certificate_, n_iter_ = outcome()
 
     @property
     def _factor_scores(self) -> FactorScores:
