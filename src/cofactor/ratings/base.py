@@ -20,7 +20,6 @@ from cofactor.kernels.threads import thread_limit
 from cofactor.metrics.scale import as_scale
 from cofactor.model.commit import committed, learned_names
 from cofactor.model.convergence import callers_level, warn_if_unfinished
-from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import learned, param
 from cofactor.model.size import refuse_too_large
 from cofactor.ratings.blocks import each_block, pairs_per_block
@@ -60,12 +59,16 @@ if TYPE_CHECKING:
     from cofactor.ratings.topn import Exclusion, Recommendations
 
 
-def outcome() -> tuple[Any, Any, Any, Any]:
-    """Return what a model learns that a solver fits: objective, history, certificate and number of iterations."""
+def outcome() -> tuple[float, list[float], float, int]:
+    """Declare what a model learns that a solver fits: objective, history, certificate and number of iterations."""
     return learned(), learned(), learned(), learned()
 
 
-@fill_docs
+def factor_arrays() -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Declare factors and biases of users and items."""
+    return learned("users d"), learned("items d"), learned("users"), learned("items")
+
+
 class RatingModel(InteractionModel):
     """A model of users' ratings of items on a discrete scale.
 
@@ -108,10 +111,6 @@ class RatingModel(InteractionModel):
     random_state: RandomState = param(default=None)
     callback: Callback | None = param(check_callback, default=None)
     verbose: int = param(default=0)
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        fill_docs(cls)
 
     # ---------------------------------------------------------------- what a subclass provides
 

@@ -20,7 +20,9 @@ def facts_of(model: Any) -> Facts:
         Fitted.
     """
     rated, taken = model.predicts_ratings, model.updates_
-    since = {"updates": taken.n_updates, "new_ratings": taken.n_new, "refit_due": model.refit_due_} if taken else {}
+    since: dict[str, Any] = {}
+    if taken is not None and taken.n_updates:
+        since = {"updates": taken.n_updates, "new_ratings": taken.n_new, "refit_due": model.refit_due_}
     values = {
         "model": type(model).__name__,
         "users": len(model.users_),
@@ -30,7 +32,7 @@ def facts_of(model: Any) -> Facts:
         **model.effort(),
         "alpha": chosen_alpha(model),
         **({"kind_weights": dict(kinds)} if (kinds := getattr(model, "kind_weights_", None)) else {}),
-        **(since if since.get("updates") else {}),
+        **since,
     }
     shown = {
         "users": f"{values['users']:,}",

@@ -442,6 +442,10 @@ class InteractionModel(Estimator, ABC):
         Whether so much was taken in that a fit of all is worth its time.
     """
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        fill_docs(cls)
+
     def _html_repr(self) -> str:
         return html_of(self)
 
@@ -855,7 +859,7 @@ class InteractionModel(Estimator, ABC):
         -------
         ndarray of shape (k, n)
         """
-        raise NotImplementedError
+        raise self._refusal("explain", None)
 
     def _catalog(self) -> Catalog:
         """Return what lists are made of besides scores."""

@@ -24,7 +24,7 @@ from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
 from cofactor.model.state import check_array, last_length, plain
 from cofactor.penalties import AroundL2, RegressedL2
-from cofactor.ratings.base import RatingModel, outcome
+from cofactor.ratings.base import RatingModel, factor_arrays, outcome
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.interaction_model import FitInput, Tags
 from cofactor.ratings.scoring import (
@@ -226,10 +226,7 @@ class FactorModel(RatingModel):
     tol: float = param(number(low=0), default=1e-4)
     dtype: str = param(one_of(["float32", "float64"]), default="float32")
 
-    U_: NDArray[Any] = learned("users d")
-    V_: NDArray[Any] = learned("items d")
-    user_bias_: NDArray[Any] = learned("users")
-    item_bias_: NDArray[Any] = learned("items")
+    U_, V_, user_bias_, item_bias_ = factor_arrays()
     alpha_: float = learned(check=number(low=0, inclusive=False))
     validation_: Validation | None = learned(kind=_SavedValidation, optional=True)
     links_: Links = learned(kind=FactorLink, many=True, saved=False, default=(None, None))

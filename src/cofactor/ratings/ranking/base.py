@@ -18,7 +18,6 @@ from cofactor.checks import check_callback, check_flag, check_number, number, on
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.threads import library_limit
 from cofactor.model.commit import committed, learned_names
-from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import learned, param
 from cofactor.model.progress import Monitor
 from cofactor.problems.choice import soft_log
@@ -61,7 +60,6 @@ Rows: TypeAlias = tuple[NDArray[Any], NDArray[Any], NDArray[np.float32]]
 _CELLS = 1 << 20  # of a table of a user's interactions and a range of items
 
 
-@fill_docs
 class ImplicitModel(InteractionModel):
     """A model of who interacts with what: clicks, plays, purchases, or ratings whatever they say.
 
@@ -117,10 +115,6 @@ class ImplicitModel(InteractionModel):
 
     #: To which power of the number of a user's interactions it counts in a `Recommender`, beside other models.
     evidence: ClassVar[float] = 0.0
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        fill_docs(cls)
 
     # ---------------------------------------------------------------- what a subclass provides
 

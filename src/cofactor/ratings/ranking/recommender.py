@@ -21,7 +21,6 @@ from cofactor.kernels.choice import add_bent
 from cofactor.kernels.threads import library_limit
 from cofactor.limits import MAX_LEVELS
 from cofactor.model.commit import committed, learned_names
-from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import learned, param
 from cofactor.model.offered import offered_if
 from cofactor.model.progress import Monitor
@@ -82,7 +81,6 @@ _SPEED = 4e10
 _SWEEPS: dict[str, Any] = {"n_sweeps": 150, "burn_in": 50}
 
 
-@fill_docs
 class Recommender(InteractionModel):
     r"""Recommendations of items that users would choose and like: P(interact) × P(like | interaction).
 

@@ -278,8 +278,7 @@ class SampledModel(RatingModel):
         R = len(self.scale_)
         rows = {"user": len(self.users_) + 1, "training": self._n_training + 1, "item": len(self.items_) + 1}
         tables = {side: self.samples_.get(f"{side}_weights") for side in ("user", "item")}
-        features = {f"{side}_feature": table.shape[1] for side, table in tables.items() if np.ndim(table) == 3}
-        features = {"user_feature": 0, "item_feature": 0, **features}
+        features = {f"{side}_feature": 0 if w is None or w.ndim != 3 else w.shape[1] for side, w in tables.items()}
         return rows | features | {"factor": self._n_factors + self._biased, "level": R, "boundary": R - 1}
 
     @property
