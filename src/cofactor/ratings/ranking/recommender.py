@@ -763,6 +763,19 @@ class Recommender(InteractionModel):
 
     # ---------------------------------------------------------------- similar items and users
 
+    def with_new_items(self, new_items: SideFeatures) -> Any:
+        """Refuse items that only features describe: `recommend` knows them, and `similar_items` of the rating model.
+
+        Parameters
+        ----------
+        new_items : mapping, frame, tuple or FeatureTable
+        """
+        self.require("features", "new_items")
+        raise InvalidInputError(
+            "a Recommender compares items by who interacts with them, which features of new ones do not say",
+            argument="new_items",
+        )
+
     def _item_directions(self) -> NDArray[np.float64]:
         """See `InteractionModel`: those of the first implicit-feedback model with factors, else of the interactions."""
         with_factors = self._first_with_factors()
