@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 import tracemalloc
+from dataclasses import replace
 
 import matplotlib
 
@@ -18,9 +19,7 @@ from cofactor.evaluation import StrongGeneralization, WeakGeneralization
 from cofactor.kernels.threads import thread_limit
 from cofactor.metrics import probability_report, rating_report
 from cofactor.ratings import OrdinalProbit, as_ratings
-from cofactor.ratings.interaction_model import FitInput
-from cofactor.ratings.sampled import base as sampled
-from cofactor.samplers import Chain, run
+from cofactor.ratings.sampled import samples
 from cofactor.text import without_zero
 
 NO_MASK = {"implicit": None}
@@ -107,26 +106,24 @@ def accuracy_1m() -> None:
     )
 
 
-_NO_END = 10**9
 _AT_A_TIME = 8
 
 
 def seconds_per_sweep(ratings, d: int) -> list[float]:
-    """Return the median time of a sweep of the default model with one thread and with two, in turn on one chain.
+    """Return the median time of a sweep of the default model with one thread and with two, in turn.
 
-    Each takes a few sweeps at a time: at the first one, the second core's caches are cold and its thread sleeps. All of
-    it is burn-in: whenever a run begins, samples kept before are copied, which no sweep of a long run does.
+    Each takes a few sweeps at a time, of which the first do not count: the second core's caches are cold then, and its
+    thread sleeps. All that count are burn-in.
     """
-    posterior, chain = OrdinalProbit(d)._prepare(FitInput(ratings))(), Chain(0, 0)
-    run(posterior, chain, 3, burn_in=_NO_END)
     times: dict[int, list[float]] = {1: [], 2: []}
     for _ in range(9):
         for threads, found in times.items():
+            ends: list[float] = []
+            model = OrdinalProbit(d, n_sweeps=_AT_A_TIME + 4, burn_in=_AT_A_TIME + 3, random_state=0)
+            model.set_params(callback=lambda info, ends=ends: ends.append(time.perf_counter()))
             with thread_limit(threads):
-                run(posterior, chain, 1, burn_in=_NO_END)
-                began = time.perf_counter()
-                run(posterior, chain, _AT_A_TIME, burn_in=_NO_END)
-                found.append((time.perf_counter() - began) / _AT_A_TIME)
+                model.fit(ratings)
+            found.append((ends[_AT_A_TIME + 2] - ends[2]) / _AT_A_TIME)
     return [float(np.median(found)) for found in times.values()]
 
 
@@ -278,14 +275,14 @@ def serving() -> None:
             if rating >= 4 and user in place:
                 liked[place[user]][item] = 2**rating - 1
         losses.append([name, "all", "100.00 %", "0", f"{ndcg(best[:, :10], liked):.4f}"])
-        usual = sampled._RANKING_SAMPLES
+        usual = samples.N_COARSE
         for n in (10, 20, 50, 100):
-            sampled._RANKING_SAMPLES = n
+            samples.N_COARSE = n
             found, scores = model.recommend(users)
             same = np.mean([len({*a} & {*b}) / 10 for a, b in zip(found.tolist(), best[:, :10].tolist(), strict=True)])
             lost = np.mean(values[:, :10] - scores)
             losses.append([name, n, f"{100 * same:.2f} %", f"{lost:.1g}", f"{ndcg(found, liked):.4f}"])
-        sampled._RANKING_SAMPLES = usual
+        samples.N_COARSE = usual
     header = ["ten items for each of", "all items by all samples, s", "recommend, s", "ratio", "MB"]
     text = table(header, costs) + "\n\n"
     header = ["data", "samples that look at all items", "items as by all samples", "expected rating lost", "NDCG@10"]
@@ -295,11 +292,16 @@ def serving() -> None:
 class Unmoved(OrdinalProbit):
     """The same sampler without moves along which the likelihood stays as it is."""
 
-    def _posterior(self, *given):
-        posterior = super()._posterior(*given)
-        for name in ("offsets", "user shift", "item shift", "scales"):
-            del posterior.steps[name]
-        return posterior
+    def _prepare(self, given):
+        plan = super()._prepare(given)
+
+        def posterior(users):
+            found = plan.posterior(users)
+            for name in ("offsets", "user shift", "item shift", "scales"):
+                del found.steps[name]
+            return found
+
+        return replace(plan, posterior=posterior)
 
 
 def mixing() -> None:

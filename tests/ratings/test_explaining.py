@@ -170,7 +170,7 @@ def test_a_recommender_mixes_reasons_for_interactions_and_likes() -> None:
     liked = np.array([0.0, 0, 0, 1, 1])
     chances = model.rating_model_.predict_proba([(3, item) for item in items]) @ liked
     rows = model.items_.index(items)
-    changes = model.rating_model_._contributions(3, rows, liked)
+    changes = model.rating_model_.contributions(3, rows, liked)
     assert why.parts["like"] == pytest.approx(changes / chances[:, None])
     # Of EASE alone it is what the logarithm falls by without the interaction.
     alone = Recommender(EASE(20.0), None, random_state=0).fit(X)

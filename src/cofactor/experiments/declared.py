@@ -248,7 +248,7 @@ def _estimator(kind: type[Any], parameters: Mapping[str, Any], key: _Key) -> Any
     with key.named():
         check_names(model, given)
         model.set_params(**given)
-        model._check_params()
+        model.check_params()
     return model
 
 

@@ -8,7 +8,7 @@ drawn with the probability min(1, a_i / b_j), and stands for max(1, b_j / a_i) o
 import numpy as np
 
 from cofactor.kernels.arrays import empty
-from cofactor.kernels.compile import inlined, kernel
+from cofactor.kernels.compile import kernel
 from cofactor.kernels.lanes import AHEAD, LANES, fetch, filled, load_from, store_at, total
 from cofactor.kernels.normal import sum_of_logarithms
 from cofactor.kernels.normal_single import exponential, log_of_one_and
@@ -17,10 +17,7 @@ from cofactor.kernels.random import stream, uniform
 _MOST = np.float32(60)  # the highest score: eˣ must be finite
 _LEAST = np.float32(-80)  # below which eˣ is 0 beside 1
 
-_ONE, _HALF = np.float32(1), np.float32(0.5)
-_LOG2E = np.float32(1.4426950408889634)
-_LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)  # ln 2 in two parts
-_SERIES = (np.float32(1 / 5040), np.float32(1 / 720), np.float32(1 / 120), np.float32(1 / 24), np.float32(1 / 6))
+_ONE, _ZERO = np.float32(1), np.float32(0)
 
 
 @kernel
@@ -45,7 +42,7 @@ def logistic_cells(lo, hi, scores, of_rows, of_columns, indptr, indices, weights
     for i in range(lo, hi):
         own, bias = scores[i - lo], of_rows[i]
         for j in range(m):
-            odds = _exponential(min(max(own[j] + bias + of_columns[j], _LEAST), _MOST))
+            odds = exponential(min(max(own[j] + bias + of_columns[j], _LEAST), _MOST))
             whole[j] = _ONE + odds
             own[j] = odds / (_ONE + odds)
         value += sum_of_logarithms(whole)  # log(1 + eˣ) of all cells, as if there were no interactions
@@ -59,24 +56,6 @@ def logistic_cells(lo, hi, scores, of_rows, of_columns, indptr, indices, weights
             total += own[j]
         of_biases[i] = total
     return value
-
-
-@inlined
-def _exponential(y):  # type: ignore[no-untyped-def]
-    """Return exp(y), relative error 2e-7."""
-    k = np.floor(y * _LOG2E + _HALF)
-    r = (y - k * _LN2_HIGH) - k * _LN2_LOW
-    p = _SERIES[0] * r + _SERIES[1]
-    p = p * r + _SERIES[2]
-    p = p * r + _SERIES[3]
-    p = p * r + _SERIES[4]
-    p = p * r + _HALF
-    p = p * r + _ONE
-    p = p * r + _ONE
-    return p * np.int32((np.int32(k) + np.int32(127)) << np.int32(23)).view(np.float32)
-
-
-_ZERO = np.float32(0)
 
 
 @kernel

@@ -445,7 +445,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         InvalidInputError
             If a parameter, features, labels or weights are not valid. The message says what was found, and what to do.
         """
-        self._check_params()
+        self.check_params()
         check_decision(self.threshold, self.decide_for)
         with (
             committed(self) as fitted,

@@ -4,7 +4,7 @@
 the keyboard, the model is what it was::
 
     def fit(self, X, y):
-        self._check_params()
+        self.check_params()
         with committed(self) as fitted:
             fitted._fit(...)
         return self

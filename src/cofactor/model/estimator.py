@@ -201,7 +201,7 @@ def param(
     ...     shrinkage: float = param(default=3.0)
     >>> Median(verbose=1).get_params()
     {'shrinkage': 3.0, 'verbose': 1}
-    >>> Median(-1.0)._check_params()
+    >>> Median(-1.0).check_params()
     Traceback (most recent call last):
     cofactor.errors.InvalidInputError: shrinkage=-1.0: expected a number of at least 0
     """
@@ -287,7 +287,7 @@ class Estimator(BaseEstimator):
         if _is_made(cls.__init__):
             cls.__init__ = _constructor(cls)  # type: ignore[method-assign]
 
-    def _check_params(self) -> None:
+    def check_params(self) -> None:
         """Refuse parameters out of their range, and those that do not go together."""
         for name, field in self._params.items():
             if field.check is not None and hasattr(self, name):  # a constructor of the caller may take others

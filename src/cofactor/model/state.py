@@ -111,7 +111,7 @@ def head_of(model: Any) -> dict[str, Any]:
 def of_head(kind: Any, header: Mapping[str, Any], estimators: Mapping[str, Any]) -> Any:
     """Return an estimator of a class as `head_of` said it, or refuse it; its parameters may be `estimators`."""
     model = kind(**{k: from_plain(v, estimators) for k, v in member(header, "params", dict).items()})
-    model._check_params()
+    model.check_params()
     D, names = member(header, "n_features", int), member(header, "feature_names", list)
     if isinstance(D, bool) or not 1 <= D < 1 << 63:
         raise InvalidInputError(f"n_features is {D}, expected a whole number from 1")

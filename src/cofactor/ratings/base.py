@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -16,11 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor.checks import check_callback, check_flag, check_number, one_of
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.frames import collected
+from cofactor.kernels.threads import thread_limit
 from cofactor.metrics.scale import as_scale
 from cofactor.model.commit import committed, learned_names
 from cofactor.model.convergence import callers_level, warn_if_unfinished
-from cofactor.model.docs import fill_docs
-from cofactor.model.estimator import param
+from cofactor.model.estimator import learned, param
 from cofactor.model.size import refuse_too_large
 from cofactor.ratings.blocks import each_block, pairs_per_block
 from cofactor.ratings.data import (
@@ -59,7 +59,16 @@ if TYPE_CHECKING:
     from cofactor.ratings.topn import Exclusion, Recommendations
 
 
-@fill_docs
+def outcome() -> tuple[float, list[float], float, int]:
+    """Declare what a model learns that a solver fits: objective, history, certificate and number of iterations."""
+    return learned(), learned(), learned(), learned()
+
+
+def factor_arrays() -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Declare factors and biases of users and items."""
+    return learned("users d"), learned("items d"), learned("users"), learned("items")
+
+
 class RatingModel(InteractionModel):
     """A model of users' ratings of items on a discrete scale.
 
@@ -103,10 +112,6 @@ class RatingModel(InteractionModel):
     callback: Callback | None = param(check_callback, default=None)
     verbose: int = param(default=0)
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        fill_docs(cls)
-
     # ---------------------------------------------------------------- what a subclass provides
 
     @abstractmethod
@@ -142,6 +147,11 @@ class RatingModel(InteractionModel):
     @abstractmethod
     def scorer_(self) -> Scorer:
         """What the fit produced to predict with."""
+
+    @property
+    def predicts_ratings(self) -> bool:
+        """See `InteractionModel`."""
+        return True
 
     def knows_features(self, side: SideName) -> bool:
         """Return whether features of users, or of items, were given in training.
@@ -200,11 +210,22 @@ class RatingModel(InteractionModel):
             from cofactor.ratings.features import tables_of
 
             tables = tables_of(X, user_features, item_features)
-        self._check_params()
-        return FitInput(self._read(X, y, time, sample_weight), user_features=tables[0], item_features=tables[1])
+        self.check_params()
+        return FitInput(self.read(X, y, time, sample_weight), user_features=tables[0], item_features=tables[1])
 
-    def _read(self, X: Any, y: Any, time: Any = None, sample_weight: Any = None) -> Ratings:
-        """Return the ratings to learn from, checked."""
+    def read(self, X: Any, y: Any, time: Any = None, sample_weight: Any = None) -> Ratings:
+        """Return the ratings to learn from, checked.
+
+        Parameters
+        ----------
+        X, y, time, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        Ratings
+            Or `ShardedRatings`.
+        """
         from cofactor.ratings.sharded import ShardedRatings
 
         if isinstance(X, ShardedRatings):
@@ -272,10 +293,30 @@ class RatingModel(InteractionModel):
         -------
         self
         """
-        self._check_params()
+        self.check_params()
         self.learn(FitInput(ratings, name=name), listener)
         self.ratings_ = None
         return self
+
+    def learn_in_share(
+        self, ratings: Callable[[], Ratings], listener: Callback | None, name: str, n_threads: int
+    ) -> Self:
+        """Learn as a part, by a share of the threads; see `learn_as_part`.
+
+        Parameters
+        ----------
+        ratings : callable
+            Makes the ratings, when it is the turn of this part.
+        listener, name
+            As there.
+        n_threads : int
+
+        Returns
+        -------
+        self
+        """
+        with thread_limit(n_threads):
+            return self.learn_as_part(ratings(), listener, name)
 
     # ---------------------------------------------------------------- predictions
 
@@ -432,12 +473,10 @@ class RatingModel(InteractionModel):
         check_flag("exclude_seen", exclude_seen)
         check_rules(rules)
         if exclude_seen:
-            self._require_ratings(("pass ", Argument("exclude_seen", False), ", or "))
+            self.require_ratings(("pass ", Argument("exclude_seen", False), ", or "))
         catalog, ranking = self._catalog(), self._ranking(at_least, quantile)
         if new_items is not None:
-            from cofactor.ratings.features import with_new_items
-
-            part = with_new_items(self, new_items)
+            part = self.with_new_items(new_items)
             if not len(part.items_):
                 raise InvalidInputError((Argument("new_items"), " holds no item that is new"), argument="new_items")
             catalog = catalog.with_items(part.items_)
@@ -457,8 +496,8 @@ class RatingModel(InteractionModel):
             )
         return self.scorer_.ranking(criterion)
 
-    def _explained(self, user: int, items: NDArray[np.int32]) -> NDArray[Any]:
-        """Return the scores of items that `explain` is about."""
+    def explained_scores(self, user: int, items: NDArray[np.int32]) -> NDArray[Any]:
+        """See `InteractionModel`."""
         return self.scorer_.scores(np.full(len(items), user, dtype=np.int32), items)
 
     def complete(self) -> NDArray[np.float32]:
@@ -535,7 +574,7 @@ class RatingModel(InteractionModel):
             Of the same class, with the same methods, knowing the users given here only, and of their ratings those it
             was given here or merged.
         """
-        return self.folded_in(self._new_users(X, y, user_features, known, time, sample_weight))
+        return self.folded_in(self.new_users(X, y, user_features, known, time, sample_weight))
 
     @available_with("fold_in_items")
     def fold_in_items(
@@ -584,7 +623,7 @@ class RatingModel(InteractionModel):
         ratings = self._new_items(X, y, known, table, time, sample_weight)
         return self.items_folded_in(FitInput(ratings, item_features=table))
 
-    def _new_users(
+    def new_users(
         self,
         X: Any,
         y: Any,
@@ -605,6 +644,10 @@ class RatingModel(InteractionModel):
             What to do with users that were in training.
         time, sample_weight : array-like, optional
             Of the ratings.
+
+        Returns
+        -------
+        FitInput
         """
         check_is_fitted(self)
         table = self._new_features("user", user_features)
@@ -796,12 +839,12 @@ class RatingModel(InteractionModel):
         """
         check_is_fitted(self)
         self._fitted_on()
-        both, new = self._new_ratings(X, y, time, sample_weight)
+        both, new = self.new_ratings(X, y, time, sample_weight)
         if self._came_before(new, both, again):
             return self
-        return self._take_in(both, new, user_features, item_features)
+        return self.take_in(both, new, user_features, item_features)
 
-    def _new_ratings(self, X: Any, y: Any, time: Any = None, sample_weight: Any = None) -> tuple[Ratings, Ratings]:
+    def new_ratings(self, X: Any, y: Any, time: Any = None, sample_weight: Any = None) -> tuple[Ratings, Ratings]:
         """Return all ratings of the model, once it takes in new ones, and the new ones.
 
         Parameters
@@ -810,6 +853,10 @@ class RatingModel(InteractionModel):
             New ratings as in `RatingModel.update`.
         time, sample_weight : array-like, optional
             Their times and weights.
+
+        Returns
+        -------
+        both, new : Ratings
         """
         earlier = self._ratings_in_memory("update", ("there is nothing to merge with; ",))
         ranges = all(ids == IdMap.of_range(len(ids)) for ids in (self.users_, self.items_))
@@ -835,14 +882,25 @@ class RatingModel(InteractionModel):
         warn_of_lost_times(earlier, new)
         return merged(earlier, new), new
 
-    def _take_in(
+    def take_in(
         self,
         both: Ratings,
         new: Ratings,
         user_features: SideFeatures | None = None,
         item_features: SideFeatures | None = None,
     ) -> Self:
-        """Take new ratings into the model, as `update` does, given all ratings and the new ones."""
+        """Take new ratings into the model, as `update` does, given what `new_ratings` returned.
+
+        Parameters
+        ----------
+        both, new : Ratings
+        user_features, item_features
+            As in `update`.
+
+        Returns
+        -------
+        self
+        """
         known, earlier = self._fitted_on()
         of_users = self._features_of("user", user_features, both.users)
         of_items = self._features_of("item", item_features, both.items)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from sklearn.base import clone
 from cofactor.checks import check_jobs, make_generator, number, one_of, whole
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.interrupts import ending_all
-from cofactor.kernels.threads import thread_limit
 from cofactor.model.estimator import learned, param
 from cofactor.model.parallel import side_by_side
 from cofactor.model.progress import Monitor
@@ -22,7 +22,6 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.mmmf import MMMF
 from cofactor.ratings.interaction_model import FitInput, Tag, Tags
 from cofactor.ratings.scoring import Criterion, ProbabilityScorer
-from cofactor.solvers.result import Callback
 
 _FAR = 10.0  #: largest margin of a member in an average; infinite ones count as this
 
@@ -115,7 +114,7 @@ class Ensemble(RatingModel):
                 (Argument("levels", self.levels), f", but the estimator has levels={own!r}: pass them to Ensemble"),
                 argument="levels",
             )
-        self.estimator._check_params()  # before memory is reckoned from them
+        self.estimator.check_params()  # before memory is reckoned from them
 
     def _member(self) -> RatingModel:
         """Return the first member, unfitted before a fit."""
@@ -135,11 +134,16 @@ class Ensemble(RatingModel):
         seeds = generator.integers(2**31, size=self.n_members)
         kind = self._with_alpha(self._kind(), ratings, int(seeds[0]), monitor)
         tasks = (
-            (clone(kind).set_params(random_state=int(seed), callback=None), ratings, part, monitor.stage(f"member {k}"))
-            for k, (seed, part) in enumerate(zip(seeds, self._samples(ratings, generator), strict=True), 1)
+            (
+                clone(kind).set_params(random_state=int(seed), callback=None),
+                partial(_sample, ratings, chosen),
+                monitor.stage(f"member {k}"),
+                "",
+            )
+            for k, (seed, chosen) in enumerate(zip(seeds, self._samples(ratings, generator), strict=True), 1)
         )
         with ending_all():
-            self.members_ = side_by_side(_fit_member, tasks, self.n_members, self.n_jobs)
+            self.members_ = side_by_side(RatingModel.learn_in_share, tasks, self.n_members, self.n_jobs)
 
     @staticmethod
     def _with_alpha(kind: RatingModel, ratings: Ratings, seed: int, monitor: Monitor) -> RatingModel:
@@ -232,12 +236,5 @@ class MeanScorer(ProbabilityScorer):
         return np.asarray(sum(tables) / len(self.parts))
 
 
-def _fit_member(
-    model: RatingModel,
-    ratings: Ratings,
-    part: NDArray[np.bool_] | None,
-    callback: Callback | None,
-    threads: int,
-) -> RatingModel:
-    with thread_limit(threads):
-        return model.learn_as_part(ratings if part is None else ratings.subset(part), callback)
+def _sample(ratings: Ratings, chosen: NDArray[np.bool_] | None) -> Ratings:
+    return ratings if chosen is None else ratings.subset(chosen)

@@ -6,21 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cofactor.model.facts import Facts, chosen_alpha
-from cofactor.model.state import is_mapped
 from cofactor.text import counted
 
 _TRIED = ("model", "settings", "gain", "weight")
-
-
-def predicts_ratings(model: Any) -> bool:
-    """Return whether a model predicts ratings; those of interactions do not.
-
-    Parameters
-    ----------
-    model : estimator
-        Of a Recommender a fitted one.
-    """
-    return hasattr(model, "predict") and getattr(model, "rating_model_", model) is not None
 
 
 def facts_of(model: Any) -> Facts:
@@ -31,17 +19,20 @@ def facts_of(model: Any) -> Facts:
     model : RatingModel, ImplicitModel or Recommender
         Fitted.
     """
-    rated = predicts_ratings(model)
+    rated, taken = model.predicts_ratings, model.updates_
+    since: dict[str, Any] = {}
+    if taken is not None and taken.n_updates:
+        since = {"updates": taken.n_updates, "new_ratings": taken.n_new, "refit_due": model.refit_due_}
     values = {
         "model": type(model).__name__,
         "users": len(model.users_),
         "items": len(model.items_),
         **({"levels": model.scale_.tolist()} if rated else {}),
         **({} if model.coding_ is None else {"meanings": model.coding_.names()}),
-        **_effort(model),
+        **model.effort(),
         "alpha": chosen_alpha(model),
         **({"kind_weights": dict(kinds)} if (kinds := getattr(model, "kind_weights_", None)) else {}),
-        **_since_the_fit(model),
+        **since,
     }
     shown = {
         "users": f"{values['users']:,}",
@@ -85,52 +76,6 @@ def _meanings(values: Mapping[str, Any]) -> dict[str, str]:
         return {}
     pairs = zip(values["levels"], values["meanings"], strict=True)
     return {"meaning": ", ".join(f"{level:g} = {meaning}" for level, meaning in pairs)}
-
-
-def _effort(model: Any) -> dict[str, Any]:
-    """Return the iterations; of a sampled model its factors, sweeps, and the memory of its samples."""
-    if hasattr(model, "implicit_models_"):
-        parts = [*model.implicit_models_, *([] if model.rating_model_ is None else [model.rating_model_])]
-        return {"parts": [type(part).__name__ for part in parts], "tried": model.tried_}
-    samples = getattr(model, "samples_", None)
-    chosen: dict[str, Any] = {}
-    if hasattr(model, "n_factors_") or hasattr(model, "V_"):
-        chosen["factors"] = int(model.n_factors_ if hasattr(model, "n_factors_") else model.V_.shape[1])
-    if samples is None:
-        return chosen | ({"iterations": iterations(model)} if hasattr(model, "n_iter_") or _parts(model) else {})
-    return chosen | {
-        "sweeps": int(model.n_iter_),
-        "burn_in": int(model.burn_in),
-        "chains": len(model.chains_),
-        "samples": len(next(iter(samples.values()))),
-        "sample_bytes": sum(array.nbytes for array in samples.values() if not is_mapped(array)),
-    }
-
-
-def _parts(model: Any) -> Any:
-    return getattr(model, "members_", None) or getattr(model, "stages_", None)
-
-
-def iterations(model: Any) -> list[int]:
-    """Return the iterations, or sweeps, of a fitted model: one number, or one for each stage or member.
-
-    Parameters
-    ----------
-    model : RatingModel
-        Fitted.
-    """
-    parts = _parts(model)
-    if parts:
-        return [sum(iterations(part)) for part in parts]
-    return [int(model.n_iter_)]
-
-
-def _since_the_fit(model: Any) -> dict[str, Any]:
-    """Return what was taken into a model after it was fitted, if anything."""
-    taken = model.updates_
-    if taken is None or not taken.n_updates:
-        return {}
-    return {"updates": taken.n_updates, "new_ratings": taken.n_new, "refit_due": model.refit_due_}
 
 
 def _updates_in_words(values: Mapping[str, Any], one: str) -> dict[str, str]:

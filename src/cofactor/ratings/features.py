@@ -79,6 +79,10 @@ class FeatureTable:
         """Return the rows that are chosen."""
         return replace(self, ids=IdMap(self.ids.ids[chosen]), values=self.values[chosen])
 
+    def without(self, known: IdMap) -> FeatureTable:
+        """Return the rows of those who are not known."""
+        return self.among(new_rows(known, self))
+
     @classmethod
     def read(cls, table: Any, argument: str) -> FeatureTable:
         """Read features from a mapping, a frame, or ids with an array or columns; take those read before as they are.
@@ -551,9 +555,9 @@ class PairQuery:
             if rows.any():
                 part = model
                 if of_users and users is not None:
-                    part = with_new_users(part, users)
+                    part = part.fold_in(user_features=users.without(part.users_))
                 if of_items and items is not None:
-                    part = with_new_items(part, items)
+                    part = part.with_new_items(items)
                 parts.append((rows, pairs_for(part, X[rows], None if times is None else times[rows]), part))
         return cls(len(X), parts)
 
@@ -590,18 +594,3 @@ def takes_features(model: Any) -> bool:
 def new_rows(known: IdMap, table: FeatureTable) -> NDArray[np.bool_]:
     """Return whose features are not those of known users, or items, in the order of the table."""
     return known.index(table.ids.ids) < 0
-
-
-def with_new_users(model: Any, table: FeatureTable) -> Any:
-    """Return a model of the users of a table whom it does not know yet; it knows them by features alone."""
-    return model.fold_in(user_features=table.among(new_rows(model.users_, table)))
-
-
-def with_new_items(model: Any, new_items: SideFeatures) -> Any:
-    """Return a model of the same users, and of the items of a table which it does not know but by these features."""
-    argument = getattr(new_items, "argument", "new_items")
-    model.require("features", argument)
-    if not model.knows_features("item"):
-        raise unknown_features(argument)
-    table = FeatureTable.read(new_items, argument)
-    return model.fold_in_items(item_features=table.among(new_rows(model.items_, table)))

@@ -102,7 +102,7 @@ class Tags:
         Whether scores are :math:`U_i \cdot V_j + b_i + c_j` of learned `U_`, `V_` and `item_bias_`, by which the model
         has `similar_users` and `user_vectors` too.
     explain : Tag
-        Whether the model has `explain`, and the method `_contributions` for it.
+        Whether the model has `explain`, and the method `contributions` for it.
     additive : Tag
         Whether contributions sum to the score, but for an intercept.
 
@@ -142,45 +142,6 @@ _REFUSALS = {
 
 #: What asks for it, where that is always the same.
 _ARGUMENTS = {"weights": "sample_weight", "shards": "X"}
-
-
-def refusal(model: Any, tag: str, argument: str | None = None) -> InvalidInputError:
-    """Return the error of a model that cannot do what callers may ask for, which names the models that can.
-
-    Parameters
-    ----------
-    model : InteractionModel
-    tag : str
-        Name of a field of `Tags`.
-    argument : str, optional
-        What asks for it; by default the one that is usual.
-
-    Examples
-    --------
-    >>> from cofactor.ratings import URP
-    >>> print(refusal(URP(), "weights"))
-    URP takes no weights of ratings; leave them out, or take one of ALS, BPMF, BinaryMMMF, HMF, MMMF, PMF, PMMMF
-    """
-    before, after = _REFUSALS[tag].split("{}")
-    name, own = type(model).__name__, getattr(model.tags, tag)
-    argument = argument or _ARGUMENTS.get(tag)
-    if isinstance(own, With):
-        first, *others = own.values
-        take: tuple[str | Argument, ...] = (
-            "take ",
-            Argument(own.parameter, first),
-            *(f" or {other!r}" for other in others),
-        )
-        subject = f"{before}{name} with ", Argument(own.parameter, getattr(model, own.parameter)), after
-        return InvalidInputError(subject, argument=argument, advice=take)
-    able = ", ".join(_able(model.family(), tag) or _able(model.family().__base__, tag))
-    advice = {
-        "weights": f"leave them out, or take one of {able}",
-        "features": f"{able} and Recommender do",
-        "shards": f"{able} learn in shards; others from the files themselves, in Python from X.to_ratings()",
-        "explain": f"those of {able} can be explained",
-    }
-    return InvalidInputError(f"{before}{name}{after}", argument=argument, advice=advice.get(tag, f"{able} do"))
 
 
 def _able(base: Any, tag: str) -> list[str]:
@@ -459,10 +420,6 @@ def available_with(tag: str) -> Callable[[Any], Any]:
     return available_if(lambda model: model.can(tag))
 
 
-def _explains(model: InteractionModel) -> None:
-    model.require("explain")
-
-
 @fill_docs
 class InteractionModel(Estimator, ABC):
     """A model of users, items, and ratings or interactions.
@@ -485,7 +442,12 @@ class InteractionModel(Estimator, ABC):
         Whether so much was taken in that a fit of all is worth its time.
     """
 
-    _html_repr = html_of
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        fill_docs(cls)
+
+    def _html_repr(self) -> str:
+        return html_of(self)
 
     users_: IdMap = learned(saved=False)
     items_: IdMap = learned(saved=False)
@@ -537,10 +499,33 @@ class InteractionModel(Estimator, ABC):
         tag : str
             Name of one of `tags`.
         argument : str, optional
-            What asks for it.
+            What asks for it; by default the one that is usual.
         """
         if not self.can(tag):
-            raise refusal(self, tag, argument)
+            raise self._refusal(tag, argument)
+
+    def _refusal(self, tag: str, argument: str | None) -> InvalidInputError:
+        """Return the error of a model that cannot do what callers may ask for, which names the models that can."""
+        before, after = _REFUSALS[tag].split("{}")
+        name, own = type(self).__name__, getattr(self.tags, tag)
+        argument = argument or _ARGUMENTS.get(tag)
+        if isinstance(own, With):
+            first, *others = own.values
+            take: tuple[str | Argument, ...] = (
+                "take ",
+                Argument(own.parameter, first),
+                *(f" or {other!r}" for other in others),
+            )
+            subject = f"{before}{name} with ", Argument(own.parameter, getattr(self, own.parameter)), after
+            return InvalidInputError(subject, argument=argument, advice=take)
+        able = ", ".join(_able(self.family(), tag) or _able(self.family().__base__, tag))
+        advice = {
+            "weights": f"leave them out, or take one of {able}",
+            "features": f"{able} and Recommender do",
+            "shards": f"{able} learn in shards; others from the files themselves, in Python from X.to_ratings()",
+            "explain": f"those of {able} can be explained",
+        }
+        return InvalidInputError(f"{before}{name}{after}", argument=argument, advice=advice.get(tag, f"{able} do"))
 
     @classmethod
     def family(cls) -> type[InteractionModel]:
@@ -594,13 +579,17 @@ class InteractionModel(Estimator, ABC):
 
     # ---------------------------------------------------------------- what it was fitted on
 
-    def _require_ratings(self, otherwise: tuple[str | Argument, ...] = ()) -> Any:
+    def require_ratings(self, otherwise: tuple[str | Argument, ...] = ()) -> Any:
         """Return what the model was fitted on, or refuse to go on without it.
 
         Parameters
         ----------
         otherwise : tuple of str or Argument
             What may be done instead of having it, up to the word "or".
+
+        Returns
+        -------
+        Ratings or ShardedRatings
         """
         if self.ratings_ is not None:
             return self.ratings_
@@ -620,7 +609,7 @@ class InteractionModel(Estimator, ABC):
 
     def _ratings_in_memory(self, what: str, otherwise: tuple[str | Argument, ...] = ()) -> Ratings:
         """Return what the model was fitted on for what needs it in memory, or refuse ratings in shards."""
-        ratings = self._require_ratings(otherwise)
+        ratings = self.require_ratings(otherwise)
         if isinstance(ratings, Ratings):
             return ratings
         raise InvalidInputError(
@@ -673,17 +662,17 @@ class InteractionModel(Estimator, ABC):
         Parameters
         ----------
         otherwise : tuple of str or Argument
-            See `_require_ratings`.
+            See `require_ratings`.
         """
         self._refuse_fold_in("user", advice=(Argument("candidates"), " can leave out items instead"))
-        return self._require_ratings(otherwise).item_counts, len(self.users_)
+        return self.require_ratings(otherwise).item_counts, len(self.users_)
 
     def _counts(self, side: SideName) -> NDArray[Any]:
         """Return how many ratings, or interactions, users or items had in training."""
         otherwise = ("pass ", Argument("min_ratings", 0), ", or ")
         if side == "item":
             return self._support(otherwise)[0]
-        counts: NDArray[Any] = self._require_ratings(otherwise).user_counts
+        counts: NDArray[Any] = self.require_ratings(otherwise).user_counts
         return counts
 
     def _refuse_fold_in(self, side: SideName, advice: Text = "ask the model that was fitted") -> None:
@@ -694,9 +683,52 @@ class InteractionModel(Estimator, ABC):
                 advice=advice,
             )
 
+    # ---------------------------------------------------------------- what there is to say of it
+
+    @property
+    def predicts_ratings(self) -> bool:
+        """Whether a fitted model predicts ratings; those of interactions do not."""
+        return False
+
+    def iterations(self) -> list[int]:
+        """Return the iterations, or sweeps, of a fit: one number, or one for each stage or member; none without.
+
+        Returns
+        -------
+        list of int
+        """
+        parts = getattr(self, "members_", None) or getattr(self, "stages_", None)
+        if parts:
+            return [sum(part.iterations()) for part in parts]
+        n_iter: int | None = getattr(self, "n_iter_", None)
+        return [] if n_iter is None else [int(n_iter)]
+
+    def effort(self) -> dict[str, Any]:
+        """Return what a fit took, by the names of `cofactor info`: numbers of factors, and of iterations or samples.
+
+        Returns
+        -------
+        dict of str to object
+        """
+        model: Any = self
+        chosen: dict[str, Any] = {}
+        if hasattr(model, "n_factors_") or hasattr(model, "V_"):
+            chosen["factors"] = int(model.n_factors_ if hasattr(model, "n_factors_") else model.V_.shape[1])
+        samples: dict[str, NDArray[Any]] | None = getattr(self, "samples_", None)
+        if samples is None:
+            iterations = self.iterations()
+            return chosen | ({"iterations": iterations} if iterations else {})
+        return chosen | {
+            "sweeps": int(model.n_iter_),
+            "burn_in": int(model.burn_in),
+            "chains": len(model.chains_),
+            "samples": len(next(iter(samples.values()))),
+            "sample_bytes": sum(array.nbytes for array in samples.values() if not is_mapped(array)),
+        }
+
     # ---------------------------------------------------------------- reasons
 
-    @offered_if(_explains)
+    @offered_if(lambda model: model.require("explain"))
     def explain(self, user: Any, items: Ids) -> Reasons:
         r"""Return which of a user's own ratings, or interactions, raise or lower the scores of items, and by how much.
 
@@ -764,8 +796,8 @@ class InteractionModel(Estimator, ABC):
 
         ratings, row, columns = self._asked_why(user, items)
         with library_limit(1, "blas"):
-            contributions = np.asarray(self._contributions(row, columns), dtype=np.float64)
-            scores = np.asarray(self._explained(row, columns), dtype=np.float64)
+            contributions = np.asarray(self.contributions(row, columns), dtype=np.float64)
+            scores = np.asarray(self.explained_scores(row, columns), dtype=np.float64)
         intercepts = scores - contributions.sum(axis=1) if self.can("additive") else None
         items_ids, own = self.items_.ids[columns], self._own_entries(ratings, row, self._own_kind)
         return Reasons(user, items_ids, scores, *own, contributions, intercepts, self._own_kind)
@@ -792,8 +824,19 @@ class InteractionModel(Estimator, ABC):
             )
         return ratings, row, columns
 
-    def _explained(self, user: int, items: NDArray[np.int32]) -> NDArray[Any]:
-        """Return the scores of items that `explain` is about."""
+    def explained_scores(self, user: int, items: NDArray[np.int32]) -> NDArray[Any]:
+        """Return the scores of items that `explain` is about.
+
+        Parameters
+        ----------
+        user : int
+        items : ndarray of int
+            Indices.
+
+        Returns
+        -------
+        ndarray of shape (k,)
+        """
         raise NotImplementedError
 
     def _own_entries(self, ratings: Ratings, row: int, kind: str) -> tuple[NDArray[Any], NDArray[np.float64]]:
@@ -803,9 +846,20 @@ class InteractionModel(Estimator, ABC):
         values: Any = ratings.weights if counted else ratings.values
         return self.items_.ids[ratings.indices[own]], np.asarray(values[own], dtype=np.float64)
 
-    def _contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
-        """Return what each own entry of a user adds to the scores of items, by index: (k, n)."""
-        raise NotImplementedError
+    def contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
+        """Return what each own entry of a user adds to the scores of items, for models with the tag `explain`.
+
+        Parameters
+        ----------
+        user : int
+        items : ndarray of int
+            Indices.
+
+        Returns
+        -------
+        ndarray of shape (k, n)
+        """
+        raise self._refusal("explain", None)
 
     def _catalog(self) -> Catalog:
         """Return what lists are made of besides scores."""
@@ -857,13 +911,33 @@ class InteractionModel(Estimator, ABC):
                 f"{those} known to this model, such as {some_of(old[:3])}: {whose} ratings there would be forgotten",
                 advice=(merge, " adds the new ratings to them, ", replace, " lets the new ones alone count"),
             )
-        kept: Any = self._require_ratings(("there is nothing to merge with; give ", replace, ", or "))
+        kept: Any = self.require_ratings(("there is nothing to merge with; give ", replace, ", or "))
         wanted = {side: given}
         earlier = kept.among(**wanted) if isinstance(kept, ShardedRatings) else among(kept, **wanted)
         if join is not None:
             return join(earlier, new)
         warn_of_lost_times(earlier, new, (merge,), ("give times to both, or to none",))
         return merged(earlier, new)
+
+    def with_new_items(self, new_items: SideFeatures) -> Any:
+        """Return a model of the same users, and of the items of a table which it does not know but by these features.
+
+        Parameters
+        ----------
+        new_items : mapping, frame, tuple or FeatureTable
+
+        Returns
+        -------
+        InteractionModel
+        """
+        from cofactor.ratings.features import FeatureTable, unknown_features
+
+        model: Any = self
+        argument = getattr(new_items, "argument", "new_items")
+        self.require("features", argument)
+        if not model.knows_features("item"):
+            raise unknown_features(argument)
+        return model.fold_in_items(item_features=FeatureTable.read(new_items, argument).without(self.items_))
 
     # ---------------------------------------------------------------- what is alike
 
@@ -872,7 +946,7 @@ class InteractionModel(Estimator, ABC):
         if self.can("vectors"):
             return self._directions("item")
         self._refuse_fold_in("user")
-        return directions_of_interactions(self._require_ratings(()))
+        return directions_of_interactions(self.require_ratings(()))
 
     def _user_directions(self) -> NDArray[np.float64]:
         """Return vectors of users whose inner products are the correlations of their scores over all items."""
@@ -964,10 +1038,8 @@ class InteractionModel(Estimator, ABC):
         if new_items is None:
             return self._similar("item", self._item_directions, items, n, candidates, min_ratings)
         check_is_fitted(self)
-        from cofactor.ratings.features import with_new_items
-
         self._refuse_fold_in("item")
-        part = with_new_items(self, new_items)
+        part: Any = self.with_new_items(new_items)
         (U, V, _), (_, V_new, _) = self._factors(), part._factors()
         both = partial(directions, np.vstack([V, V_new]), covariance(U))
         return self._similar("item", both, items, n, candidates, min_ratings, part.items_)
@@ -1230,7 +1302,7 @@ class InteractionModel(Estimator, ABC):
         from cofactor.ratings.shard_folder import StoredUsers
 
         model: Any = cls(**{name: from_plain(value, models) for name, value in member(header, "params", dict).items()})
-        model._check_params()
+        model.check_params()
         stored = (
             StoredUsers.open(member(header, "stored_users", Path), cls.__name__) if "stored_users" in header else None
         )

@@ -20,8 +20,8 @@ from cofactor.model.explanations import Explanation
 from cofactor.model.facts import Facts
 from cofactor.model.times import pairs_for
 from cofactor.ratings import MODELS, ImplicitModel, Reasons, Recommender, Rules, ranking
-from cofactor.ratings.facts import facts_of, predicts_ratings
-from cofactor.ratings.features import FeatureTable, PairQuery, with_new_items
+from cofactor.ratings.facts import facts_of
+from cofactor.ratings.features import FeatureTable, PairQuery
 from cofactor.service import rating_files as files
 from cofactor.service.base import ModelService, about, explanation_to_json
 from cofactor.service.clusters import block_by_block
@@ -96,7 +96,7 @@ class RatingService(ModelService):
     @cached_property
     def levels(self) -> list[float]:
         """The ratings of all levels; none of a model of interactions."""
-        return list(self.model.scale_.tolist()) if predicts_ratings(self.model) else []
+        return list(self.model.scale_.tolist()) if self.model.predicts_ratings else []
 
     def facts(self) -> Facts:
         """Return sizes, scale and effort of the model."""
@@ -149,7 +149,7 @@ class RatingService(ModelService):
         of_items = side_features(model, "item_features", options)
         new = None if of_items is None else only_new(model, of_items)
         if new is not None and not isinstance(model, Recommender):
-            model, new = with_new_items(model, new), None
+            model, new = model.with_new_items(new), None
         if options["candidates"] is not None:
             allowed, notes = files.read_candidates(options["candidates"], model, encoding, new)
         if options["titles"] is not None:
@@ -169,7 +169,7 @@ class RatingService(ModelService):
             rules["exclude"], more = files.read_exclusions(options["exclude"], model, encoding)
             notes = (*notes, *more)
         if options["why"]:
-            model._require_ratings(("what raises a score is among them: ",))
+            model.require_ratings(("what raises a score is among them: ",))
         how = {name: options[name] for name in ("n", "rank_by", "at_least", "quantile")}
         how |= {"exclude_seen": not options["include_seen"], "candidates": allowed, "new_items": new, **rules}
         size = max(1, _ITEMS_PER_BLOCK // options["n"])
@@ -236,7 +236,7 @@ class RatingService(ModelService):
 
     def read_more(self, file: str, options: Mapping[str, Any]) -> Loaded:
         """Read new ratings, on the model's scale; see `ModelService.read_more`."""
-        return files.read_more(file, self.model, options, interactions=not predicts_ratings(self.model))
+        return files.read_more(file, self.model, options, interactions=not self.model.predicts_ratings)
 
     def update(self, loaded: Loaded, options: Mapping[str, Any]) -> Any:
         """Return a copy of the model that has taken in new ratings; see `ModelService.update`."""
@@ -484,7 +484,7 @@ def fold_in(model: Any, file: str | None, options: Mapping[str, Any]) -> Built:
     features = side_features(model, "user_features", options)
     if file is None:
         return Built(model.fold_in(user_features=features and only_new(model, features)))
-    data, notes = files.read_new_users(file, model, options, interactions=not predicts_ratings(model))
+    data, notes = files.read_new_users(file, model, options, interactions=not model.predicts_ratings)
     if data.holds_interactions and not isinstance(model, Recommender | ImplicitModel):
         advice = ("name their column with ", Argument("rating"), "; a recommender also folds in interactions")
         raise InvalidInputError("holds no ratings, which this model needs", advice=advice, place=Place(file))
@@ -506,14 +506,14 @@ def _ranking_model(model: Any, how: Mapping[str, Any]) -> Any:
         named = (Argument("at_least"), " and ", Argument("quantile"))
         raise InvalidInputError((*named, " both say how to rank: give one of them"))
     if isinstance(model, Recommender):
-        if asked == "rating" and predicts_ratings(model):
+        if asked == "rating" and model.predicts_ratings:
             return model.rating_model_
         if how["quantile"] is not None:
             advice = ("rank by it with ", Argument("rank_by", "rating"))
             raise InvalidInputError(
                 "is of the predicted rating", argument="quantile", found=how["quantile"], advice=advice
             )
-    if not predicts_ratings(model) and (of_ratings or asked not in (None, "interaction")):
+    if not model.predicts_ratings and (of_ratings or asked not in (None, "interaction")):
         option = of_ratings[0] if of_ratings else "rank_by"
         does = "says who interacts with what" if isinstance(model, ImplicitModel) else "was fitted to interactions"
         problem = f"{kind} {does}, and knows nothing of ratings"
@@ -602,7 +602,7 @@ def _predicted(
     model: Any, ids: Sequence[Any], lengths: NDArray[Any], items: NDArray[Any], new: FeatureTable | None
 ) -> dict[str, Any]:
     """Return the column of predicted ratings of some users' lists of items, one after the other, if there are any."""
-    if not predicts_ratings(model):
+    if not model.predicts_ratings:
         return {}
     rating_model = rating_model_of(model)
     if not len(items):
@@ -713,7 +713,7 @@ def rating_model_of(model: Any, called: str = "the model") -> Any:
     InvalidInputError
         If nothing does.
     """
-    if not predicts_ratings(model):
+    if not model.predicts_ratings:
         kind = (
             "was fitted to interactions, and" if isinstance(model, Recommender) else "says who interacts with what, and"
         )

@@ -20,7 +20,7 @@ from cofactor.model.facts import Facts
 from cofactor.model.named_splits import parts_of, splitter_of
 from cofactor.model.times import pairs_for
 from cofactor.ratings import MMMF, Ensemble, ImplicitModel, RatingModel, Recommender
-from cofactor.ratings.facts import facts_of, predicts_ratings
+from cofactor.ratings.facts import facts_of
 from cofactor.ratings.features import takes_features
 from cofactor.service import rating_files
 from cofactor.service.base import Task, about
@@ -139,7 +139,7 @@ class RatingTask(Task):
         model = Recommender(None if names is None else [self.find(str(one))() for one in names])
         rating: Any = params.pop("ratings", "auto")
         if rating is not None:
-            rating = model._rating_kind() if rating == "auto" else self.find(str(rating))()
+            rating = model.rating_kind() if rating == "auto" else self.find(str(rating))()
         return model.set_params(ratings=rating)
 
     def _member(self, name: str | None) -> Any:
@@ -398,7 +398,7 @@ def _fit_facts(model: Any, loaded: Loaded, seconds: float, notes: tuple[Any, ...
 
 def _training_error(model: Any, data: Any) -> float | None:
     """Return the mean absolute error on the ratings of the fit; None of a model that predicts none."""
-    if not predicts_ratings(model):
+    if not model.predicts_ratings:
         return None
     times = None if data.timestamps is None else data.timestamps.astype(np.float64)
     return float(-model.score(pairs_for(model, data.X, times), data.y))

@@ -116,6 +116,13 @@ def test_what_features_cannot_say_is_refused() -> None:
         model.fold_in()
 
 
+def test_features_do_not_say_which_items_are_interacted_with_alike() -> None:
+    model, _, new = planted(True)
+    with pytest.raises(InvalidInputError) as error:
+        model.similar_items(new[:1], 2, new_items=kinds(new))
+    assert error.value.argument == "new_items"
+
+
 def test_users_by_features_interact_with_what_is_popular_and_like_what_such_users_like() -> None:
     X = interactions_of()
     y = 1 + 4 * (X[:, 0] % 2 == X[:, 1] // 7 % 2)

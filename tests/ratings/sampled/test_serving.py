@@ -10,7 +10,7 @@ import cofactor.ratings
 from cofactor.kernels.threads import thread_limit
 from cofactor.ratings import BPMF, Ensemble, GibbsMMMF, OrdinalProbit, RatingModel
 from cofactor.ratings.blocks import BLOCK_BYTES
-from cofactor.ratings.sampled.samples import _FEW, _MORE
+from cofactor.ratings.sampled.samples import N_COARSE, N_RESCORED
 from cofactor.ratings.topn import n_scored
 from cofactor.warming import _small
 
@@ -46,7 +46,7 @@ def test_the_best_are_nearly_those_of_all_samples(fitted, criterion):
     everything, values = fitted.recommend(users, 400, exclude_seen=False, **criterion)  # nothing is left to miss
     assert len(items) == 400 > 8 * n_scored(5)
     members = getattr(fitted, "members_", [fitted])
-    assert sum(len(member.samples_["U"]) for member in members) > _MORE > _FEW
+    assert sum(len(member.samples_["U"]) for member in members) > N_RESCORED > N_COARSE
     same = [len({*a} & {*b}) / 5 for a, b in zip(found.tolist(), everything[:, :5].tolist(), strict=True)]
     assert np.mean(same) > 0.97
     assert np.mean(values[:, :5] - scores) < 1e-3

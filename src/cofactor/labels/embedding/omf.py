@@ -270,7 +270,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         numeric `threshold` stays as it is.
         What the decoder "ridge" of a fitted model adds to Q, it still adds to the Q of the stream.
         """
-        self._check_params()
+        self.check_params()
         check_decision(self.threshold, self.decide_for)
         first = not hasattr(self, "n_features_in_")
         check_number("n_rows", n_rows, low=1, whole=True, also=[None])

@@ -102,7 +102,7 @@ class FeatureReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estima
         -------
         self
         """
-        self._check_params()
+        self.check_params()
         with committed(self) as fitted:
             fitted._learn(X, y)
         return self

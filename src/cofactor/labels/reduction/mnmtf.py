@@ -159,7 +159,7 @@ class MNMTF(NonnegativeReduction):
         -------
         ndarray of shape (n, J)
         """
-        self._check_params()
+        self.check_params()
         with committed(self) as fitted:
             features, labels = fitted._learn(X, y)
         if self.training_codes == "labels":

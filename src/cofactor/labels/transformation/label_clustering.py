@@ -37,7 +37,7 @@ def _check_model(name: str, value: Any) -> None:
     if value is not None and not isinstance(value, LabelModel):
         raise InvalidTypeError("expected a label model, such as LabelPowerset()", argument=name, found=value)
     if value is not None:
-        value._check_params()
+        value.check_params()
 
 
 class LabelClustering(LabelModel):

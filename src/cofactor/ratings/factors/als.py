@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from cofactor.checks import one_of
 from cofactor.model.estimator import learned, param
-from cofactor.problems import LeastSquaresProblem
+from cofactor.problems.least_squares import Drawn, LeastSquaresProblem
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.base import Drawn, FactorLink, FactorModel, Links, around, linked_penalties
+from cofactor.ratings.factors.base import FactorLink, FactorModel, Links, around, linked_penalties
 from cofactor.ratings.interaction_model import FitInput, Tags
 from cofactor.ratings.reasons import products, with_constant
 from cofactor.ratings.scoring import Boundaries, CommonBoundaries, FactorScores, half_way
@@ -160,8 +160,9 @@ class ALS(FactorModel):
             ratings, targets, d, alpha, self.alpha_bias, row_solver, self.dtype, drawn=drawn, weights=ratings.weights
         )
 
-    def _contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
-        ratings = self._require_ratings(())
+    def contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
+        """See `InteractionModel`."""
+        ratings = self.require_ratings(())
         entries = slice(ratings.indptr[user], ratings.indptr[user + 1])
         own = ratings.indices[entries]
         ridge, F = np.full(self.V_.shape[1], self.alpha_), self.V_

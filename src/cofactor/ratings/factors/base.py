@@ -23,8 +23,8 @@ from cofactor.errors import InvalidInputError
 from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
 from cofactor.model.state import check_array, last_length, plain
-from cofactor.penalties import L2, AroundL2, RegressedL2
-from cofactor.ratings.base import RatingModel
+from cofactor.penalties import AroundL2, RegressedL2
+from cofactor.ratings.base import RatingModel, factor_arrays, outcome
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.interaction_model import FitInput, Tags
 from cofactor.ratings.scoring import (
@@ -41,6 +41,7 @@ from cofactor.solvers.result import Callback
 
 if TYPE_CHECKING:
     from cofactor.model.selection.path import Validation
+    from cofactor.problems.least_squares import Drawn
     from cofactor.ratings.factors.in_shards import Solved
     from cofactor.ratings.features import FeatureTable
     from cofactor.ratings.links import Link, Side
@@ -52,9 +53,6 @@ ARGUMENTS = ("user_features", "item_features")
 
 #: Names of arrays, those of users and those of items.
 Names = tuple[tuple[str, ...], tuple[str, ...]]
-
-#: For each array, what makes its penalty of a weight.
-Drawn = dict[str, Callable[[float], L2]]
 
 
 @dataclass(frozen=True)
@@ -228,17 +226,11 @@ class FactorModel(RatingModel):
     tol: float = param(number(low=0), default=1e-4)
     dtype: str = param(one_of(["float32", "float64"]), default="float32")
 
-    U_: NDArray[Any] = learned("users d")
-    V_: NDArray[Any] = learned("items d")
-    user_bias_: NDArray[Any] = learned("users")
-    item_bias_: NDArray[Any] = learned("items")
+    U_, V_, user_bias_, item_bias_ = factor_arrays()
     alpha_: float = learned(check=number(low=0, inclusive=False))
     validation_: Validation | None = learned(kind=_SavedValidation, optional=True)
     links_: Links = learned(kind=FactorLink, many=True, saved=False, default=(None, None))
-    objective_: float = learned()
-    history_: list[float] = learned()
-    certificate_: float = learned()
-    n_iter_: int = learned()
+    objective_, history_, certificate_, n_iter_ = outcome()
 
     # ---------------------------------------------------------------- what a subclass provides
 

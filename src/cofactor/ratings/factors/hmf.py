@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,12 @@ from numpy.typing import NDArray
 
 from cofactor.checks import check_jobs, make_generator, one_of
 from cofactor.errors import InvalidInputError
-from cofactor.kernels.threads import thread_limit
 from cofactor.model.estimator import learned, param
 from cofactor.model.parallel import side_by_side
 from cofactor.ratings.base import RatingModel
-from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.bmmmf import BinaryMMMF
 from cofactor.ratings.interaction_model import FitInput, Tags
 from cofactor.ratings.scoring import Count, FactorScorer, FirstBelow, Scorer
-from cofactor.solvers.result import Callback
 from cofactor.text import counted
 
 #: Parameters that stages have as they are.
@@ -117,7 +115,7 @@ class HMF(RatingModel):
 
     def _check_together(self) -> None:
         for alpha in self._alphas(1):
-            self._stage(alpha, 0)._check_params()
+            self._stage(alpha, 0).check_params()
 
     def _alphas(self, n_stages: int) -> list[Any]:
         """Return alpha as it was given for each stage, or n_stages times the one given for all."""
@@ -143,10 +141,15 @@ class HMF(RatingModel):
             )
         seeds = make_generator(self.random_state).integers(2**31, size=n_stages)
         tasks = (
-            (self._stage(alpha, int(seed)), ratings, q, given.monitor.stage(f"stage {q}"))
+            (
+                self._stage(alpha, int(seed)),
+                partial(ratings.at_boundary, q),
+                given.monitor.stage(f"stage {q}"),
+                _called(q),
+            )
             for q, (alpha, seed) in enumerate(zip(alphas, seeds, strict=True), 1)
         )
-        self.stages_ = side_by_side(_fit_stage, tasks, n_stages, self.n_jobs)
+        self.stages_ = side_by_side(BinaryMMMF.learn_in_share, tasks, n_stages, self.n_jobs)
         self.alphas_ = [stage.alpha_ for stage in self.stages_]
 
     @property
@@ -211,8 +214,3 @@ class StageScorer(Scorer):
 def _called(q: int) -> str:
     """Return what warnings call stage q."""
     return f"HMF, stage {q}"
-
-
-def _fit_stage(model: BinaryMMMF, ratings: Ratings, q: int, callback: Callback | None, threads: int) -> BinaryMMMF:
-    with thread_limit(threads):
-        return model.learn_as_part(ratings.at_boundary(q), callback, _called(q))

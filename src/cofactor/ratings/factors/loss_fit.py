@@ -20,12 +20,13 @@ from cofactor.model.estimator import learned, param
 from cofactor.penalties import L2, Penalty, RegressedL2
 from cofactor.problems import ObservedProblem
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.base import Drawn, FactorModel, around, linked_penalties
+from cofactor.ratings.factors.base import FactorModel, around, linked_penalties
 from cofactor.ratings.interaction_model import FitInput, Tags
 from cofactor.solvers import SOLVERS, Result, SolverMismatchError
 from cofactor.solvers.result import Callback
 
 if TYPE_CHECKING:
+    from cofactor.problems.least_squares import Drawn
     from cofactor.ratings.factors.in_shards import Solved, Start
     from cofactor.ratings.sharded import ShardedRatings
 

@@ -244,8 +244,9 @@ class PMF(FactorModel):
         low, high = float(self.scale_[0]), float(self.scale_[-1])
         return low + self._logistic_loss().estimate(scores) * ((high - low) / (len(self.scale_) - 1))
 
-    def _contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
-        ratings, V = self._require_ratings(()), self.V_
+    def contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
+        """See `InteractionModel`."""
+        ratings, V = self.require_ratings(()), self.V_
         entries = slice(ratings.indptr[user], ratings.indptr[user + 1])
         own = ratings.indices[entries]
         weights = np.ones(len(own)) if ratings.weights is None else ratings.weights[entries]

@@ -12,7 +12,7 @@ from cofactor.kernels.observed import row_sums
 from cofactor.model.estimator import learned, param
 from cofactor.problems import PatchedMatrix, SingularProblem
 from cofactor.problems.singular import orthonormal
-from cofactor.ratings.base import RatingModel
+from cofactor.ratings.base import RatingModel, factor_arrays, outcome
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.interaction_model import FitInput, Tags
 from cofactor.ratings.scoring import COUNT, CommonBoundaries, FactorScorer, FactorScores, half_way
@@ -110,20 +110,14 @@ class RatingSVD(RatingModel):
     tol: float = param(number(low=0), default=1e-5)
     dtype: str = param(one_of(["float32", "float64"]), default="float32")
 
-    U_: NDArray[Any] = learned("users d")
-    V_: NDArray[Any] = learned("items d")
-    user_bias_: NDArray[Any] = learned("users")
-    item_bias_: NDArray[Any] = learned("items")
+    U_, V_, user_bias_, item_bias_ = factor_arrays()
     boundaries_: NDArray[np.float64] = learned("levels-1")
     origin_: float = learned()
     common_user_: NDArray[Any] = learned("d")
     common_item_: NDArray[Any] = learned("d")
     singular_values_: NDArray[np.float64] = learned("d", dtype=np.float64)
     item_means_: NDArray[np.float64] = learned("items", dtype=np.float64)
-    objective_: float = learned()
-    history_: list[float] = learned()
-    certificate_: float = learned()
-    n_iter_: int = learned()
+    objective_, history_, certificate_, n_iter_ = outcome()
 
     @property
     def _factor_scores(self) -> FactorScores:

@@ -16,7 +16,7 @@ from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.estimator import learned, param
 from cofactor.problems.base import PartialProblem
 from cofactor.problems.profiles import AttitudeProblem, ProfileProblem, odds_of
-from cofactor.ratings.base import RatingModel
+from cofactor.ratings.base import RatingModel, outcome
 from cofactor.ratings.blocks import each_cut
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.interaction_model import FitInput, Tags
@@ -178,10 +178,7 @@ class URP(RatingModel):
     beta_: NDArray[np.float64] = learned("items levels profiles", dtype=np.float64)
     concentration_: NDArray[np.float64] = learned("profiles", dtype=np.float64)
     marginal_: NDArray[np.float64] = learned("levels", dtype=np.float64)
-    objective_: float = learned()
-    history_: list[float] = learned()
-    certificate_: float = learned()
-    n_iter_: int = learned()
+    objective_, history_, certificate_, n_iter_ = outcome()
 
     def _fit(self, given: FitInput) -> None:
         ratings = given.ratings
@@ -372,10 +369,7 @@ class Attitude(RatingModel):
     factors_: NDArray[np.float64] = learned("items levels profiles", dtype=np.float64)
     base_: NDArray[np.float64] = learned("items levels", dtype=np.float64)
     marginal_: NDArray[np.float64] = learned("levels", dtype=np.float64)
-    objective_: float = learned()
-    history_: list[float] = learned()
-    certificate_: float = learned()
-    n_iter_: int = learned()
+    objective_, history_, certificate_, n_iter_ = outcome()
 
     def _fit_bytes(self, ratings: Ratings) -> int:
         n, m = ratings.shape

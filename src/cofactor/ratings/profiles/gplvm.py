@@ -17,7 +17,7 @@ from cofactor.model.selection.path import hold_out_one_per_user
 from cofactor.model.state import check_array
 from cofactor.problems.base import PartialProblem
 from cofactor.problems.gaussian_processes import HeldOutProcesses, LatentProcesses
-from cofactor.ratings.base import RatingModel
+from cofactor.ratings.base import RatingModel, outcome
 from cofactor.ratings.blocks import Pairwise, each_cut
 from cofactor.ratings.data import Ratings, check_rows
 from cofactor.ratings.interaction_model import FitInput, RowMerge, Tags
@@ -251,10 +251,7 @@ class GPLVM(RatingModel):
     rated_indptr_: NDArray[np.int64] = learned()
     rated_: NDArray[np.int32] = learned()
     weights_: NDArray[Any] = learned()
-    objective_: float = learned()
-    history_: list[float] = learned()
-    certificate_: float = learned()
-    n_iter_: int = learned()
+    objective_, history_, certificate_, n_iter_ = outcome()
 
     # ---------------------------------------------------------------- learning
 

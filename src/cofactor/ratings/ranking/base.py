@@ -18,7 +18,6 @@ from cofactor.checks import check_callback, check_flag, check_number, number, on
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.threads import library_limit
 from cofactor.model.commit import committed, learned_names
-from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import learned, param
 from cofactor.model.progress import Monitor
 from cofactor.problems.choice import soft_log
@@ -61,12 +60,11 @@ Rows: TypeAlias = tuple[NDArray[Any], NDArray[Any], NDArray[np.float32]]
 _CELLS = 1 << 20  # of a table of a user's interactions and a range of items
 
 
-@fill_docs
 class ImplicitModel(InteractionModel):
     """A model of who interacts with what: clicks, plays, purchases, or ratings whatever they say.
 
-    Subclasses say how to learn (`_fit`), and what scores users have (`_score_range`), or how these are sums over what a
-    user interacted with (`_weighted_sums`).
+    Subclasses say how to learn (`_fit`), and what scores users have (`_score_range`). Those whose scores are sums over
+    what a user interacted with are made of `_interaction_rows` and `each_alone`.
 
     Attributes
     ----------
@@ -118,30 +116,19 @@ class ImplicitModel(InteractionModel):
     #: To which power of the number of a user's interactions it counts in a `Recommender`, beside other models.
     evidence: ClassVar[float] = 0.0
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        fill_docs(cls)
-
     # ---------------------------------------------------------------- what a subclass provides
 
     @abstractmethod
     def _fit(self, given: FitInput) -> None:
         """Learn from checked interactions; set nothing but what is learned."""
 
+    @abstractmethod
     def _score_range(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
-        """Return the scores of the items from `first` to `last` - 1 for users by index, who have interactions.
-
-        By default a score is a sum over the interactions of a user, of what each says times a weight.
-        """
-        return self._weighted_sums(self._interaction_rows(users), first, last)
-
-    def _weighted_sums(self, rows: Rows, first: int, last: int) -> NDArray[Any]:
-        """Return X W for rows of X, of the items from `first` to `last` - 1."""
-        raise NotImplementedError
+        """Return the scores of the items from `first` to `last` - 1 for users by index, who have interactions."""
 
     def _interaction_rows(self, users: NDArray[Any]) -> Rows:
         """Return the rows of X of users: what each of their interactions says."""
-        interactions = self._require_ratings(())
+        interactions = self.require_ratings(())
         indptr, entries = entries_of_rows(interactions.indptr, users)
         return indptr, interactions.indices[entries], self._strengths(interactions, entries)
 
@@ -153,26 +140,23 @@ class ImplicitModel(InteractionModel):
 
     def _own_strengths(self, user: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return the items of a user, by index, and how much each interaction says."""
-        interactions = self._require_ratings(())
+        interactions = self.require_ratings(())
         own = slice(interactions.indptr[user], interactions.indptr[user + 1])
         return interactions.indices[own], self._strengths(interactions, own).astype(np.float64)
-
-    def _contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
-        """Return the scores of rows that hold one interaction each."""
-        _, own, values = self._interaction_rows(np.array([user]))
-        first, last = int(items.min()), int(items.max()) + 1
-        step = max(1, _CELLS // (last - first))
-        parts = []
-        for lo in range(0, len(own), step):
-            some, said = own[lo : lo + step], values[lo : lo + step]
-            parts.append(self._weighted_sums((np.arange(len(some) + 1), some, said), first, last)[:, items - first])
-        return np.concatenate(parts).T
 
     def _fold_in(self, given: FitInput) -> None:
         """Replace what belongs to users by what interactions of those given say; nothing, where all is about items."""
 
-    def _refit(self, given: FitInput, before: Self) -> None:
-        """Learn from all interactions, after some came in; what was chosen in the fit stays, `before` has it."""
+    def refit(self, given: FitInput, before: Self) -> None:
+        """Learn from all interactions, after some came in; what was chosen in the fit stays.
+
+        Parameters
+        ----------
+        given : FitInput
+            All interactions.
+        before : ImplicitModel
+            The model as it was.
+        """
         self._fit(given)
 
     def tune(self, held_out: HeldOut, monitor: Monitor) -> Tuned:
@@ -267,7 +251,7 @@ class ImplicitModel(InteractionModel):
         InvalidInputError
             A ValueError, if parameters or data are not valid; the message says what was found and what to do.
         """
-        self._check_params()
+        self.check_params()
         if isinstance(X, ShardedRatings):
             self.require("shards")
         interactions = as_interactions(X, y, times=time, sample_weight=sample_weight, kind=kind, target=target)
@@ -301,7 +285,7 @@ class ImplicitModel(InteractionModel):
         """
         check_is_fitted(self)
         users, items, _ = Lookup(self.users_, self.items_).pairs(X, "fallback")
-        self._require_ratings(())
+        self.require_ratings(())
         distinct, place = np.unique(users, return_inverse=True)
         out = np.full(len(users), -np.inf)
         by_user = np.argsort(place, kind="stable")
@@ -326,7 +310,7 @@ class ImplicitModel(InteractionModel):
 
         Those of users without interactions are popularity. In single precision popularity breaks no ties.
         """
-        interactions = self._require_ratings(())
+        interactions = self.require_ratings(())
         warm = (users >= 0) & (interactions.user_counts[users] > 0)
         found = self._score_range(users[warm], first, last)
         if self.popularity_weight_:
@@ -341,10 +325,20 @@ class ImplicitModel(InteractionModel):
 
     def _all_log_interactions(self, users: NDArray[Any]) -> NDArray[np.float32]:
         """Return `log_interactions` of the scores of all items for some users, by index."""
-        return self._for_all_items(users, self._log_table)
+        return self.for_all_items(users, self.log_table)
 
-    def _log_table(self, users: NDArray[Any]) -> NDArray[np.float32]:
-        """Return `log_interactions` of the scores of all items for as few users as share a block."""
+    def log_table(self, users: NDArray[Any]) -> NDArray[np.float32]:
+        """Return `log_interactions` of the scores of all items for as few users as share a block.
+
+        Parameters
+        ----------
+        users : ndarray of int
+            Indices of users who have interactions.
+
+        Returns
+        -------
+        ndarray of shape (n, n_items), float32
+        """
         return self.log_interactions(self._all_scores(users, 0, len(self.items_), np.float32))
 
     def scores_in_levels(self, users: NDArray[Any]) -> NDArray[np.float32]:
@@ -359,7 +353,7 @@ class ImplicitModel(InteractionModel):
         -------
         ndarray of shape (n, n_items), float32
         """
-        return self._for_all_items(users, lambda some: self._score_range(some, 0, len(self.items_)) / self.level_)
+        return self.for_all_items(users, lambda some: self._score_range(some, 0, len(self.items_)) / self.level_)
 
     def _chosen(self, given: FitInput, seed: int, *names: str) -> tuple[dict[str, Any], Any]:
         """Return numbers for some parameters, those for "auto" chosen by interactions that are held out.
@@ -384,7 +378,20 @@ class ImplicitModel(InteractionModel):
         table = trials.table + (max(weight, TIES) * prior).astype(np.float32)
         return Tuned({**trials.best, "popularity_weight": weight}, soft_log(table, self._floor), solution)
 
-    def _for_all_items(self, users: NDArray[Any], table: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[np.float32]:
+    def for_all_items(self, users: NDArray[Any], table: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[np.float32]:
+        """Return a table of users and all items, made block by block.
+
+        Parameters
+        ----------
+        users : ndarray of int
+            Indices.
+        table : callable
+            Returns the rows of some users.
+
+        Returns
+        -------
+        ndarray of shape (n, n_items), float32
+        """
         out = np.empty((len(users), len(self.items_)), dtype=np.float32)
 
         def block(lo: int, hi: int) -> None:
@@ -451,7 +458,7 @@ class ImplicitModel(InteractionModel):
         check_number("n", n, low=1, whole=True)
         check_flag("exclude_seen", exclude_seen)
         check_rules(rules)
-        self._require_ratings(())
+        self.require_ratings(())
         rows = Lookup(self.users_, self.items_).asked(users)
         block = self._log_block if rules is not None and rules.weighs else self._block
         ranking = Ranking(block, INTERACTIONS_PER_BLOCK, n_items=len(self.items_))
@@ -459,8 +466,8 @@ class ImplicitModel(InteractionModel):
         with library_limit(1, "blas"):
             return self._catalog().best_lists(ranking, rows, int(n), exclude_seen=exclude_seen, **limits)
 
-    def _explained(self, user: int, items: NDArray[np.int32]) -> NDArray[Any]:
-        """Return the scores of items that `explain` is about."""
+    def explained_scores(self, user: int, items: NDArray[np.int32]) -> NDArray[Any]:
+        """See `InteractionModel`."""
         first, last = int(items.min()), int(items.max()) + 1
         return self._all_scores(np.array([user]), first, last)[0, items - first]
 
@@ -553,7 +560,7 @@ class ImplicitModel(InteractionModel):
         before = copy.copy(self)
         with committed(self, keep=learned_names(self)) as grown, self._monitor() as monitor:
             grown.set_interactions(both, updates)
-            grown._refit(FitInput(both, monitor=monitor), before)
+            grown.refit(FitInput(both, monitor=monitor), before)
         warn_of_lost_times(earlier, new, those="interactions")
         if not again:
             warn_of_all_again(earlier, new)
@@ -566,6 +573,29 @@ class ImplicitModel(InteractionModel):
         if not isinstance(self.scale_, np.ndarray) or not np.array_equal(self.scale_, INTERACTED):
             raise InvalidInputError("the scale of interactions must be 0, 1")
         super()._check_learned()
+
+
+def each_alone(
+    weighted_sums: Callable[[Rows, int, int], NDArray[Any]], row: Rows, items: NDArray[np.int32]
+) -> NDArray[Any]:
+    """Return what each interaction of a user adds to the scores of items, (k, n), where scores are weighted sums.
+
+    Parameters
+    ----------
+    weighted_sums : callable
+        Returns X W for rows of X, of a range of items.
+    row : Rows
+        That of the user.
+    items : ndarray of int
+    """
+    _, own, values = row
+    first, last = int(items.min()), int(items.max()) + 1
+    step = max(1, _CELLS // (last - first))
+    parts = []
+    for lo in range(0, len(own), step):
+        some, said = own[lo : lo + step], values[lo : lo + step]
+        parts.append(weighted_sums((np.arange(len(some) + 1), some, said), first, last)[:, items - first])
+    return np.concatenate(parts).T
 
 
 def new_interactions(
@@ -635,8 +665,8 @@ class ImplicitFactorModel(ImplicitModel):
     def _fold_in(self, given: FitInput) -> None:
         """Solve for the rows of users, items held fixed."""
 
-    def _refit(self, given: FitInput, before: Self) -> None:
-        """Go on from where the rows stood, new ones from zero; half as many rounds as a fit has do."""
+    def refit(self, given: FitInput, before: Self) -> None:
+        """See `ImplicitModel`: from where rows stood, new ones from zero; half as many rounds as in a fit do."""
         interactions = given.ratings
         none = np.zeros(0, np.int32)
         users = RowMerge("user", interactions.users, interactions.users.index(before.users_.ids), none)

@@ -55,6 +55,53 @@ class Offer:
     utilities: Callable[[NDArray[Any], NDArray[np.bool_]], NDArray[np.float32]]
     probabilities: Callable[[Any, NDArray[np.int32]], NDArray[Any]]
 
+    def with_new_items(self, cold: ColdItems | None, rating_model: Any, table: FeatureTable) -> Self:
+        """Return an offer with new items too, known by their features, after the known ones.
+
+        Their probabilities to be liked are those of the rating model where it knows features of items, and of an
+        average item otherwise.
+
+        Parameters
+        ----------
+        cold : ColdItems or None
+            What features of items say; None where a fit was given none.
+        rating_model : RatingModel or None
+        table : FeatureTable
+            Rows of known items are passed over.
+        """
+        if cold is None:
+            raise InvalidInputError(
+                (Argument("new_items"), " needs a Recommender that was fitted with features of items"),
+                argument="new_items",
+                advice=("give ", Argument("item_features"), " to fit"),
+            )
+        n_known, new = len(self.catalog.items), table.without(self.catalog.items)
+        if not len(new.ids):
+            raise InvalidInputError((Argument("new_items"), " holds no item that is new"), argument="new_items")
+        catalog = self.catalog.with_items(new.ids)
+        features = cold.coding.rows(new, new.ids)
+        part: Any = None
+        if rating_model is not None and rating_model.knows_features("item"):
+            part = rating_model.fold_in_items(item_features=new)
+
+        def utilities(users: NDArray[Any], seen: NDArray[np.bool_]) -> NDArray[np.float32]:
+            known = self.utilities(users, seen[:, :n_known])
+            return np.hstack([known, cold.utilities(known, seen[:, :n_known], features)])
+
+        def probabilities(timed_users: Any, asked: NDArray[np.int32]) -> NDArray[Any]:
+            is_new = asked >= n_known
+            out = np.empty((len(asked), len(cast(Any, self.scale))))
+            if not is_new.all():
+                out[~is_new] = self.probabilities(timed_users[np.flatnonzero(~is_new)], asked[~is_new])
+            if is_new.any():
+                model, place = rating_model, np.full(int(is_new.sum()), -1, dtype=np.int32)  # an average item
+                if part is not None:
+                    model, place = part, part.items_.index(catalog.items.ids[asked[is_new]])
+                out[is_new] = model.scorer_.all_probabilities(timed_users[np.flatnonzero(is_new)], place)
+            return out
+
+        return replace(self, catalog=catalog, utilities=utilities, probabilities=probabilities)
+
 
 @dataclass(frozen=True)
 class RecommendOptions:
@@ -353,55 +400,6 @@ class ColdItems:
         check_array("projection", self.projection, (p, n_items), np.float32)
         if self.described.shape != (n_items,) or not self.described.any():
             raise InvalidInputError(f"described must have shape {(n_items,)}, and hold some item")
-
-
-def with_new_items(offer: Offer, cold: ColdItems | None, rating_model: Any, table: FeatureTable) -> Offer:
-    """Return an offer with new items too, known by their features, after the known ones.
-
-    Their probabilities to be liked are those of the rating model where it knows features of items, and of an average
-    item otherwise.
-
-    Parameters
-    ----------
-    offer : Offer
-    cold : ColdItems or None
-        What features of items say; None where a fit was given none.
-    rating_model : RatingModel or None
-    table : FeatureTable
-        Rows of known items are passed over.
-    """
-    if cold is None:
-        raise InvalidInputError(
-            (Argument("new_items"), " needs a Recommender that was fitted with features of items"),
-            argument="new_items",
-            advice=("give ", Argument("item_features"), " to fit"),
-        )
-    n_known, new = len(offer.catalog.items), table.among(offer.catalog.items.index(table.ids.ids) < 0)
-    if not len(new.ids):
-        raise InvalidInputError((Argument("new_items"), " holds no item that is new"), argument="new_items")
-    catalog = offer.catalog.with_items(new.ids)
-    features = cold.coding.rows(new, new.ids)
-    part: Any = None
-    if rating_model is not None and rating_model.knows_features("item"):
-        part = rating_model.fold_in_items(item_features=new)
-
-    def utilities(users: NDArray[Any], seen: NDArray[np.bool_]) -> NDArray[np.float32]:
-        known = offer.utilities(users, seen[:, :n_known])
-        return np.hstack([known, cold.utilities(known, seen[:, :n_known], features)])
-
-    def probabilities(timed_users: Any, asked: NDArray[np.int32]) -> NDArray[Any]:
-        is_new = asked >= n_known
-        out = np.empty((len(asked), len(cast(Any, offer.scale))))
-        if not is_new.all():
-            out[~is_new] = offer.probabilities(timed_users[np.flatnonzero(~is_new)], asked[~is_new])
-        if is_new.any():
-            model, place = rating_model, np.full(int(is_new.sum()), -1, dtype=np.int32)  # an average item
-            if part is not None:
-                model, place = part, part.items_.index(catalog.items.ids[asked[is_new]])
-            out[is_new] = model.scorer_.all_probabilities(timed_users[np.flatnonzero(is_new)], place)
-        return out
-
-    return replace(offer, catalog=catalog, utilities=utilities, probabilities=probabilities)
 
 
 def _log_sums(z: NDArray[np.floating], out: NDArray[np.bool_]) -> NDArray[np.float32]:

@@ -25,7 +25,7 @@ from cofactor.problems.singular import leading_vectors
 from cofactor.ratings.blocks import each_block, each_cut, products_of_rows
 from cofactor.ratings.data import Ratings, entries_of_rows
 from cofactor.ratings.interaction_model import FitInput, Tags
-from cofactor.ratings.ranking.base import POPULARITY_WEIGHT, ImplicitModel, Rows
+from cofactor.ratings.ranking.base import POPULARITY_WEIGHT, ImplicitModel, Rows, each_alone
 from cofactor.ratings.ranking.held_out import HeldOut, Trials, Tuned, climb
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -470,7 +470,8 @@ class EASE(ImplicitModel):
                 weights = solve(alpha)[0]
         self.weights_ = weights
 
-    def _refit(self, given: FitInput, before: Self) -> None:
+    def refit(self, given: FitInput, before: Self) -> None:
+        """See `ImplicitModel`."""
         self._check_times(given.ratings)
         V = before.weights_.get("V")
         self._solve(given.ratings, before.alpha_, self._most_factors if V is None else V.shape[1])
@@ -481,17 +482,16 @@ class EASE(ImplicitModel):
         Where little was held out, an inverse is that of all interactions, and what was held out is taken from it for
         each user alone: so it is that of the fit. Else it would know more than other models of a `Recommender` do.
         """
-        whole, train = clone(self), clone(self)
-        for model, interactions in ((whole, held_out.whole), (train, held_out.train)):
-            model._check_times(interactions)
-            model.set_interactions(interactions, None)
+        way = self._way(held_out.whole)
+        few_out = len(held_out.chosen[0]) <= _LITTLE * held_out.whole.n_ratings
+        of_all = way != "low-rank" and few_out  # singular vectors know what was held out
+        train = self._knowing(held_out.train)
+        whole = self._knowing(held_out.whole) if of_all else train
+        interactions = held_out.whole if of_all else held_out.train
         solutions = dict[float, Weights]()
 
-        def tried(way: str, first: float, searches: bool, n_factors: int = self._most_factors) -> Trials:
+        def tried(first: float, searches: bool, n_factors: int = self._most_factors) -> Trials:
             """Try the first alpha, and go on from there if it is to be chosen."""
-            few_out = len(held_out.chosen[0]) <= _LITTLE * held_out.whole.n_ratings
-            of_all = way != "low-rank" and few_out  # singular vectors know what was held out
-            interactions = held_out.whole if of_all else held_out.train
             with library_limit(1, "blas"):
                 solve = closed_form(interactions, self._strengths(interactions), way, n_factors)
 
@@ -502,7 +502,7 @@ class EASE(ImplicitModel):
                     train.weights_ = solution[0]
                     return train.scores_in_levels(held_out.users)
                 solutions[alpha] = solution[0]
-                return whole._for_all_items(held_out.users, lambda some: without(some, solution))
+                return whole.for_all_items(held_out.users, lambda some: without(some, solution))
 
             def gain(alpha: float) -> float:
                 return trials.gain(alpha=alpha, **({"n_factors": n_factors} if way == "low-rank" else {}))
@@ -520,21 +520,28 @@ class EASE(ImplicitModel):
             return scores_without(solution, whole._weighed_rows(users), kept, asked)
 
         searches = isinstance(self.alpha, str) and len(held_out.users) > 0
-        way, first = self._way(held_out.whole), _FIRST if isinstance(self.alpha, str) else float(self.alpha)
+        first = _FIRST if isinstance(self.alpha, str) else float(self.alpha)
         if way == "low-rank" and isinstance(self.n_factors, str) and len(held_out.users):
-            best = tried(way, first, searches, _RANKS[0])
+            best = tried(first, searches, _RANKS[0])
             for n_factors in _RANKS[1:]:
-                more = tried(way, first, searches, n_factors)
+                more = tried(first, searches, n_factors)
                 if more.highest <= best.highest:
                     break
                 best = more
         elif searches and way != "low-rank" and held_out.whole.shape[way == "primal"] > _FAST:
             few = clone(self).set_params(solver="primal", popularity_weight=0.0)
             alpha = few.tune(held_out.of_most_popular(_FAST), monitor).settings["alpha"]
-            best = tried(way, alpha, searches=False)
+            best = tried(alpha, searches=False)
         else:
-            best = tried(way, first, searches)
+            best = tried(first, searches)
         return self._with_popularity(held_out, best, solutions.get(best.best["alpha"]))
+
+    def _knowing(self, interactions: Ratings) -> Self:
+        """Return an unfitted copy that knows interactions."""
+        model = clone(self)
+        model._check_times(interactions)
+        model.set_interactions(interactions, None)
+        return model
 
     def _check_times(self, interactions: Ratings) -> None:
         if self.recency is not None and interactions.times is None:
@@ -553,11 +560,18 @@ class EASE(ImplicitModel):
 
     def _interaction_rows(self, users: NDArray[Any]) -> Rows:
         indptr, items, values = self._weighed_rows(users)
-        interactions = self._require_ratings(())
+        interactions = self.require_ratings(())
         if self.recency is not None and interactions.times is not None:
             _, entries = entries_of_rows(interactions.indptr, users)
             values = values * _recent(indptr, interactions.times[entries], self.recency)
         return indptr, items, values
+
+    def _score_range(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
+        return self._weighted_sums(self._interaction_rows(users), first, last)
+
+    def contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
+        """See `InteractionModel`."""
+        return each_alone(self._weighted_sums, self._interaction_rows(np.array([user])), items)
 
     def _weighted_sums(self, rows: Rows, first: int, last: int) -> NDArray[Any]:
         return weighed_table(self.weights_, rows, first, last)

@@ -215,7 +215,8 @@ class ImplicitALS(ImplicitFactorModel):
         weights = None if interactions.weights is None else self._strengths(interactions)
         return ImplicitProblem(interactions, weights, d, self.alpha_, self.unobserved_, solver)
 
-    def _contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
+    def contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
+        """See `InteractionModel`."""
         own, weights = self._own_strengths(user)
         V = self.V_.astype(np.float64)
         ridge = self.alpha_ * (weights.sum() + self.unobserved_ * len(V))

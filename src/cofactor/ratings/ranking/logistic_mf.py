@@ -217,11 +217,12 @@ class LogisticMF(ImplicitFactorModel):
                 best, table = trials.best, trials.table
         return Tuned(best, table)
 
-    def _refit(self, given: FitInput, before: Self) -> None:
+    def refit(self, given: FitInput, before: Self) -> None:
+        """See `ImplicitModel`."""
         users = given.ratings.users
         self.user_bias_ = np.zeros(len(users), dtype=np.float32)
         self.user_bias_[users.index(before.users_.ids)] = before.user_bias_
-        super()._refit(given, before)
+        super().refit(given, before)
 
     def _solve(self, given: FitInput, U: NDArray[Any], V: NDArray[Any], c: NDArray[Any], max_iter: int) -> None:
         problem = self._problem(given.ratings, V.shape[1])
@@ -257,8 +258,8 @@ class LogisticMF(ImplicitFactorModel):
         parallel_for(user, n)
         self.U_, self.user_bias_ = (np.array(part, dtype=np.float32) for part in (rows[:, :-1], rows[:, -1]))
 
-    def _contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
-        """Return how much lower scores are with each interaction unobserved, by a step of Newton's method."""
+    def contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
+        """See `InteractionModel`: how much lower scores are with each unobserved, by a step of Newton's method."""
         own, weights = self._own_strengths(user)
         F = with_constant(self.V_)
         p = expit(self._score_range(np.array([user]), 0, len(F))[0].astype(np.float64))

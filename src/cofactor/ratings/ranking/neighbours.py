@@ -18,7 +18,7 @@ from cofactor.model.progress import Monitor
 from cofactor.ratings.blocks import each_block
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.interaction_model import FitInput, Tags
-from cofactor.ratings.ranking.base import POPULARITY_WEIGHT, ImplicitModel, Rows
+from cofactor.ratings.ranking.base import POPULARITY_WEIGHT, ImplicitModel, Rows, each_alone
 from cofactor.ratings.ranking.held_out import HeldOut, Trials, Tuned
 from cofactor.solvers.result import Callback
 
@@ -62,7 +62,8 @@ class _Neighbours(ImplicitModel):
         self._chosen(given, 0)
         self._weigh(given.ratings)
 
-    def _refit(self, given: FitInput, before: Self) -> None:
+    def refit(self, given: FitInput, before: Self) -> None:
+        """See `ImplicitModel`."""
         self._weigh(given.ratings)
 
     def _weigh(self, interactions: Ratings) -> None:
@@ -106,6 +107,13 @@ class _Neighbours(ImplicitModel):
         indptr, items, _ = interactions.rows(users)
         found = scores[np.repeat(np.arange(len(users)), np.diff(indptr)), items]
         return float(found[found > 0].mean()) if (found > 0).any() else 1.0
+
+    def _score_range(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
+        return self._weighted_sums(self._interaction_rows(users), first, last)
+
+    def contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
+        """See `InteractionModel`."""
+        return each_alone(self._weighted_sums, self._interaction_rows(np.array([user])), items)
 
     def _weighted_sums(self, rows: Rows, first: int, last: int) -> NDArray[Any]:
         indptr, items, values = rows

@@ -72,11 +72,12 @@ class Popularity(ImplicitModel):
     def _score_range(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
         return np.tile(self.scores_[first:last], (len(users), 1))
 
-    def _contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
-        """Return zeros: no interaction of a user matters."""
-        return np.zeros((len(items), int(self._require_ratings(()).user_counts[user])))
+    def contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
+        """See `InteractionModel`: zeros, no interaction of a user matters."""
+        return np.zeros((len(items), int(self.require_ratings(()).user_counts[user])))
 
-    def _log_table(self, users: NDArray[Any]) -> NDArray[np.float32]:
+    def log_table(self, users: NDArray[Any]) -> NDArray[np.float32]:
+        """See `ImplicitModel`."""
         return np.tile(self.log_interactions(self.scores_), (len(users), 1))
 
     def log_interactions(self, scores: NDArray[Any]) -> NDArray[np.float32]:

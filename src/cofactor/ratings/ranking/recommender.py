@@ -21,7 +21,6 @@ from cofactor.kernels.choice import add_bent
 from cofactor.kernels.threads import library_limit
 from cofactor.limits import MAX_LEVELS
 from cofactor.model.commit import committed, learned_names
-from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import learned, param
 from cofactor.model.offered import offered_if
 from cofactor.model.progress import Monitor
@@ -39,7 +38,6 @@ from cofactor.ratings.ranking.choosing import (
     liked_from,
     recommended,
     seen_by,
-    with_new_items,
 )
 from cofactor.ratings.ranking.counts import (
     INTERACTED,
@@ -83,18 +81,6 @@ _SPEED = 4e10
 _SWEEPS: dict[str, Any] = {"n_sweeps": 150, "burn_in": 50}
 
 
-def _explains(model: Recommender) -> None:
-    model.require("explain")
-
-
-def _predicts(model: Recommender) -> None:
-    if hasattr(model, "implicit_models_"):
-        model._predicting()
-    elif model.ratings is None:
-        raise AttributeError("a Recommender with ratings=None predicts no ratings")
-
-
-@fill_docs
 class Recommender(InteractionModel):
     r"""Recommendations of items that users would choose and like: P(interact) × P(like | interaction).
 
@@ -200,7 +186,7 @@ class Recommender(InteractionModel):
 
     tags = Tags(
         similar=True,
-        features=lambda model: model._rating_kind().can("features"),
+        features=lambda model: model.rating_kind().can("features"),
         explain=lambda model: all(part.can("explain") for part in model._parts()),
     )
 
@@ -231,7 +217,7 @@ class Recommender(InteractionModel):
                     argument="interactions",
                     found=self.interactions,
                 )
-            part._check_params()
+            part.check_params()
         if isinstance(self.ratings, str):
             check_choice("ratings", self.ratings, ("auto",))
         elif self.ratings is not None and not (
@@ -242,7 +228,7 @@ class Recommender(InteractionModel):
                 argument="ratings",
                 found=self.ratings,
             )
-        self._rating_kind()._check_params()
+        self.rating_kind().check_params()
 
     def _implicit_models(self, n_cells: int = 0) -> list[Any]:
         """Return unfitted implicit-feedback models, by default those to choose from for so many users times items."""
@@ -262,8 +248,13 @@ class Recommender(InteractionModel):
             )
         return parts
 
-    def _rating_kind(self) -> Any:
-        """Return the unfitted rating model."""
+    def rating_kind(self) -> Any:
+        """Return the unfitted rating model.
+
+        Returns
+        -------
+        RatingModel
+        """
         kind = clone(self.ratings) if isinstance(self.ratings, RatingModel) else OrdinalProbit(10, **_SWEEPS)
         return kind.set_params(**self._of_ratings)
 
@@ -276,7 +267,7 @@ class Recommender(InteractionModel):
     def _parts(self) -> list[InteractionModel]:
         """Return the implicit-feedback models, and the rating model if there is one, unfitted before a fit."""
         fitted = hasattr(self, "implicit_models_")
-        rated = self.rating_model_ if fitted else None if self.ratings is None else self._rating_kind()
+        rated = self.rating_model_ if fitted else None if self.ratings is None else self.rating_kind()
         of_interactions = self.implicit_models_ if fitted else self._implicit_models()
         return [*of_interactions, *([] if rated is None else [rated])]
 
@@ -323,7 +314,7 @@ class Recommender(InteractionModel):
         -------
         self
         """
-        self._check_params()
+        self.check_params()
         if isinstance(X, ShardedRatings):
             self.require("shards")
         X = collected(X)
@@ -340,8 +331,8 @@ class Recommender(InteractionModel):
             interactions = as_interactions(X, y, times=time, sample_weight=sample_weight, kind=kind, target=target)
         else:
             _refuse_counts(X, y)
-            model = self._rating_kind()
-            rated = FitInput(model._read(X, y, time, sample_weight))
+            model = self.rating_kind()
+            rated = FitInput(model.read(X, y, time, sample_weight))
             if model.can("features"):
                 rated = replace(rated, user_features=of_users, item_features=of_items)
             interactions = as_interactions(rated.ratings)
@@ -402,7 +393,7 @@ class Recommender(InteractionModel):
                 self.cold_ = ColdItems.of(of_items, self.items_, self._utilities(some))
 
     def _learn_ratings(self, rated: FitInput, seed: int, monitor: Monitor) -> RatingModel:
-        kind = self._rating_kind()
+        kind = self.rating_kind()
         try:
             return cast(RatingModel, _seeded(kind, seed).learn(rated, monitor.stage(type(kind).__name__)))
         except InvalidInputError as error:
@@ -529,14 +520,14 @@ class Recommender(InteractionModel):
         offer = self._offer()
         if new_items is not None:
             table = FeatureTable.read(new_items, "new_items")
-            offer = with_new_items(offer, self.cold_, self.rating_model_, table)
+            offer = offer.with_new_items(self.cold_, self.rating_model_, table)
         with library_limit(1, "blas"):
             return recommended(offer, users, options)
 
     def _offer(self) -> Offer:
         """Return the items of training, and how likely users interact with and like them."""
         model: Any = self.rating_model_
-        self._require_ratings(("fold new users in, or ",))
+        self.require_ratings(("fold new users in, or ",))
         return Offer(
             self._catalog(),
             None if model is None else self.scale_,
@@ -564,10 +555,10 @@ class Recommender(InteractionModel):
 
     def _utilities(self, users: NDArray[Any]) -> NDArray[np.float32]:
         """Return the utilities of all items for users by index."""
-        parts, counts = self.implicit_models_, self._require_ratings().user_counts[users]
+        parts, counts = self.implicit_models_, self.require_ratings().user_counts[users]
         warm = counts > 0
         some = users if warm.all() else users[warm]
-        total = self._log_odds((part._log_table(some) for part in parts), counts[warm])
+        total = self._log_odds((part.log_table(some) for part in parts), counts[warm])
         if warm.all():
             return total
         out = np.empty((len(users), len(self.items_)), dtype=np.float32)
@@ -605,7 +596,18 @@ class Recommender(InteractionModel):
 
     # ---------------------------------------------------------------- ratings, as the rating model predicts them
 
-    @offered_if(_predicts)
+    @property
+    def predicts_ratings(self) -> bool:
+        """See `InteractionModel`."""
+        return self.rating_model_ is not None
+
+    def _check_predicts(self) -> None:
+        if hasattr(self, "implicit_models_"):
+            self._predicting()
+        elif self.ratings is None:
+            raise AttributeError("a Recommender with ratings=None predicts no ratings")
+
+    @offered_if(_check_predicts)
     def predict(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[np.float64]:
         """Predict ratings, as `RatingModel.predict` of the rating model does.
 
@@ -621,7 +623,7 @@ class Recommender(InteractionModel):
         """
         return self._predicting().predict(X, time=time)
 
-    @offered_if(_predicts)
+    @offered_if(_check_predicts)
     def predict_proba(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[Any]:
         """Return the probability of every level, given an interaction.
 
@@ -636,7 +638,7 @@ class Recommender(InteractionModel):
         """
         return np.asarray(self._predicting().predict_proba(X, time=time))
 
-    @offered_if(_predicts)
+    @offered_if(_check_predicts)
     def decision_function(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[Any]:
         """Return scores of the rating model: for one user, a higher one means an item that is liked better.
 
@@ -651,7 +653,7 @@ class Recommender(InteractionModel):
         """
         return self._predicting().decision_function(X, time=time)
 
-    @offered_if(_predicts)
+    @offered_if(_check_predicts)
     def score(self, X: Any, y: ArrayLike | None = None, *, time: ArrayLike | None = None) -> float:
         """Return minus the mean absolute error of `predict`; X may hold the ratings, see `RatingModel.score`."""
         return self._predicting().score(X, y, time=time)
@@ -668,7 +670,16 @@ class Recommender(InteractionModel):
 
     # ---------------------------------------------------------------- reasons
 
-    @offered_if(_explains)
+    def effort(self) -> dict[str, Any]:
+        """Return what the recommender is made of, and what was tried.
+
+        Returns
+        -------
+        dict of str to object
+        """
+        return {"parts": [type(part).__name__ for part in self._parts()], "tried": self.tried_}
+
+    @offered_if(lambda model: model.require("explain"))
     def explain(self, user: Any, items: Ids, *, at_least: float | None = None) -> Reasons:
         r"""Return which of a user's own ratings make it likely that they interact with items, and like them.
 
@@ -732,12 +743,12 @@ class Recommender(InteractionModel):
 
     def _why_interact(self, row: int, columns: NDArray[np.int32]) -> NDArray[np.float64]:
         """Return by how much c · ℓ falls without what an interaction adds to the scores of implicit-feedback models."""
-        counts = np.repeat(self._require_ratings().user_counts[row], len(columns))
+        counts = np.repeat(self.require_ratings().user_counts[row], len(columns))
         now, without = [], []
         for part in self.implicit_models_:
-            scores = part._explained(row, columns).astype(np.float64)[:, None]
+            scores = part.explained_scores(row, columns).astype(np.float64)[:, None]
             now.append(part.log_interactions(scores))
-            without.append(part.log_interactions(scores - part._contributions(row, columns)))
+            without.append(part.log_interactions(scores - part.contributions(row, columns)))
         return self._log_odds(now, counts).astype(np.float64) - self._log_odds(without, counts)
 
     def _why_liked(
@@ -745,12 +756,25 @@ class Recommender(InteractionModel):
     ) -> NDArray[np.float64]:
         """Return the change of the logarithm of the probability to be liked, to first order."""
         rating_model: Any = self.rating_model_
-        counts = rating_model._require_ratings(()).user_counts
+        counts = rating_model.require_ratings(()).user_counts
         if not counts[row]:  # folded in by interactions alone
-            return np.zeros((len(columns), int(self._require_ratings().user_counts[row])))
-        return np.asarray(rating_model._contributions(row, columns, liked) / chances[:, None])
+            return np.zeros((len(columns), int(self.require_ratings().user_counts[row])))
+        return np.asarray(rating_model.contributions(row, columns, liked) / chances[:, None])
 
     # ---------------------------------------------------------------- similar items and users
+
+    def with_new_items(self, new_items: SideFeatures) -> Any:
+        """Refuse items that only features describe: `recommend` knows them, and `similar_items` of the rating model.
+
+        Parameters
+        ----------
+        new_items : mapping, frame, tuple or FeatureTable
+        """
+        self.require("features", "new_items")
+        raise InvalidInputError(
+            "a Recommender compares items by who interacts with them, which features of new ones do not say",
+            argument="new_items",
+        )
 
     def _item_directions(self) -> NDArray[np.float64]:
         """See `InteractionModel`: those of the first implicit-feedback model with factors, else of the interactions."""
@@ -795,7 +819,7 @@ class Recommender(InteractionModel):
         part = self._first_with_factors()
         if part is not None:
             return part._user_directions()
-        return directions_of_interactions(self._require_ratings(()), "user")
+        return directions_of_interactions(self.require_ratings(()), "user")
 
     def _first_with_factors(self) -> ImplicitFactorModel | None:
         return next((part for part in self.implicit_models_ if isinstance(part, ImplicitFactorModel)), None)
@@ -846,7 +870,7 @@ class Recommender(InteractionModel):
                 new.rating_model_ = self.rating_model_.folded_in(unrated)
         else:
             model = copy.copy(cast(RatingModel, self.rating_model_)).set_params(**self._of_ratings)
-            fresh = model._new_users(X, y, user_features, known, time, sample_weight)
+            fresh = model.new_users(X, y, user_features, known, time, sample_weight)
             given = fresh.ratings
             interactions = as_interactions(given) if given.n_ratings else _on_scale(given, INTERACTED)
             new.rating_model_ = model.folded_in(fresh)
@@ -902,7 +926,7 @@ class Recommender(InteractionModel):
             new = as_interactions(X, y, times=time, sample_weight=sample_weight, **how)
         else:
             model = copy.copy(self.rating_model_).set_params(**self._of_ratings)
-            both, new = model._new_ratings(X, y, time, sample_weight)
+            both, new = model.new_ratings(X, y, time, sample_weight)
         if self._came_before(new, None if self.rating_model_ is None else both, again):
             return self
         with committed(self, keep=learned_names(self)) as grown:
@@ -912,13 +936,13 @@ class Recommender(InteractionModel):
                     warn_of_all_again(earlier, new)
                 both = joined_interactions(earlier, new)
             else:
-                grown.rating_model_ = copy.copy(self.rating_model_)._take_in(both, new, user_features, item_features)
+                grown.rating_model_ = copy.copy(self.rating_model_).take_in(both, new, user_features, item_features)
             interactions = as_interactions(both)
             grown.implicit_models_ = []
             for part in self.implicit_models_:
                 later = copy.copy(part)
                 later.set_interactions(interactions, None)
-                later._refit(FitInput(interactions), part)
+                later.refit(FitInput(interactions), part)
                 grown.implicit_models_.append(later)
             grown.cold_ = None if self.cold_ is None else self.cold_.among(self.items_, both.items)
             grown.users_, grown.items_, grown.ratings_ = both.users, both.items, both

@@ -29,7 +29,7 @@ from cofactor.problems.users import EntryUsers, Users, UsersHere, UsersInShards
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.interaction_model import FitInput, RowMerge, Tags
-from cofactor.ratings.links import LinkedSides, decompose_mask
+from cofactor.ratings.links import Link, LinkedSides, decompose_mask
 from cofactor.ratings.sampled.chains import (
     FitChains,
     SavedChain,
@@ -47,6 +47,7 @@ from cofactor.ratings.sampled.chains import (
     with_samples,
 )
 from cofactor.ratings.sampled.fold_in import ConditionalChains, padded_sizes
+from cofactor.ratings.sampled.probit import PosteriorMeans
 from cofactor.ratings.sampled.samples import (
     Draws,
     SampledScorer,
@@ -125,6 +126,16 @@ class SampledModel(RatingModel):
         What all draws depend on, those of fold-in too.
     target_ : dict
         Parameters of the posterior and checksums of the data: a warm start refuses others.
+    U_, V_ : ndarray of shape (n_users, d) and (n_items, d)
+        Factors, with mean zero over the users, and items, who have ratings, of models with the tag `vectors`: posterior
+        means, see `PosteriorMeans`.
+    user_bias_ : ndarray of shape (n_users,)
+        Mean score of each user over the items who have ratings, likewise.
+    item_bias_ : ndarray of shape (n_items,)
+        How far the item's mean score over those users lies above the mean of all items. A model without biases has
+        these two too: they are what its factors say of a user, or an item, alone.
+    links_ : tuple of two Link
+        What the features of users and of items are made of, in models whose priors are regressed on features.
 
     Notes
     -----
@@ -185,6 +196,27 @@ class SampledModel(RatingModel):
     samples_: dict[str, NDArray[np.float32]] = learned()
     chains_: list[Chain] = learned(kind=SavedChain, many=True)
 
+    links_: tuple[Link | None, Link | None] = learned(kind=Link, many=True, saved=False, default=(None, None))
+
+    #: Means that were found last, or read from a file.
+    _means: PosteriorMeans | None = None
+
+    def _means_now(self) -> PosteriorMeans:
+        """Return the means of the samples that the model has now."""
+        check_is_fitted(self)
+        if not self.can("vectors"):
+            raise AttributeError(f"{type(self).__name__} has no vectors of users and items")
+        known = self._means
+        if known is None or (known.samples and known.samples is not self.samples_):
+            known = PosteriorMeans(self.samples_, self._biased, getattr(self, "is_shadow_", None))
+            self.means_ = known
+        return known
+
+    def _take_means(self, means: PosteriorMeans) -> None:
+        self._means = means
+
+    means_: PosteriorMeans = learned(kind=PosteriorMeans, saved=False, default=property(_means_now, _take_means))
+
     #: Arrays of a sample, and the names of their axes: "user" or "item" comes first where each has a row.
     _sampled: ClassVar[dict[str, str]]
 
@@ -199,6 +231,32 @@ class SampledModel(RatingModel):
 
     #: The samples that fold-ins go through.
     _subset: SampleSubset | None = None
+
+    @property
+    def U_(self) -> NDArray[np.float32]:
+        """Factors of the users."""
+        return self.means_.users[:, :-2]
+
+    @property
+    def V_(self) -> NDArray[np.float32]:
+        """Factors of the items."""
+        return self.means_.items[:, :-2]
+
+    @property
+    def user_bias_(self) -> NDArray[np.float32]:
+        """Biases of the users."""
+        return self.means_.users[:, -2]
+
+    @property
+    def item_bias_(self) -> NDArray[np.float32]:
+        """Biases of the items."""
+        return self.means_.items[:, -1]
+
+    def _link(self, side: SideName, ratings: Ratings | None = None) -> Link:
+        """Return the link of users or items, for rows with such ratings if any."""
+        link = self.links_[0 if side == "user" else 1]
+        assert link is not None
+        return link
 
     @property
     def _biased(self) -> bool:
@@ -219,7 +277,9 @@ class SampledModel(RatingModel):
         """Return the lengths of all axes; those of users and items have a cold one at the end."""
         R = len(self.scale_)
         rows = {"user": len(self.users_) + 1, "training": self._n_training + 1, "item": len(self.items_) + 1}
-        return rows | {"factor": self._n_factors + self._biased, "level": R, "boundary": R - 1}
+        tables = {side: self.samples_.get(f"{side}_weights") for side in ("user", "item")}
+        features = {f"{side}_feature": 0 if w is None or w.ndim != 3 else w.shape[1] for side, w in tables.items()}
+        return rows | features | {"factor": self._n_factors + self._biased, "level": R, "boundary": R - 1}
 
     @property
     def _n_factors(self) -> int:
@@ -534,7 +594,12 @@ class SampledModel(RatingModel):
             self._keep_frames(given.before, chosen)
 
     def _keep_frames(self, fitted: Any, chosen: NDArray[np.int64]) -> None:
-        """Note which samples of the fitted model those of a fold-in were drawn under, where their means need that."""
+        """Note that samples have the frames of those, of a fitted model, they are drawn under, or are.
+
+        Frames are found when means are asked for, once for all that is folded in: a server never waits for them.
+        """
+        if self.can("vectors"):
+            self.means_ = fitted.means_.under(chosen, self.samples_)
 
     def _merge_rows(self, part: Self, merge: RowMerge) -> None:
         """Join all samples, whose rows are along the second axis; chains end here."""
@@ -643,6 +708,17 @@ class SampledModel(RatingModel):
         shapes = {name: _shape(axes, self._lengths()) for name, axes in self._state_axes.items()}
         for chain in self.chains_:
             check_state(chain, shapes)
+        if self.can("vectors"):
+            self.means_.of_samples(self.samples_, self._biased)
+        for side, link, n in zip(("user", "item"), self.links_, (len(self.items_), self._n_training), strict=True):
+            if link is None:
+                continue
+            link.check(n)
+            K = self.samples_[f"{side}_weights"].shape[1]
+            if link.n_features != K:
+                raise InvalidInputError(
+                    f"there are weights of {K} features of {side}s, but the link makes {link.n_features}"
+                )
 
 
 def _shape(axes: str, lengths: Mapping[str, int]) -> tuple[int, ...]:

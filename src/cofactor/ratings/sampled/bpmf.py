@@ -26,12 +26,12 @@ from cofactor.problems.least_squares import Ridge, ShardLeastSquares
 from cofactor.problems.priors import NormalWishartPrior
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.interaction_model import FitInput
-from cofactor.ratings.links import Features, Side
+from cofactor.ratings.links import Features, Link, Side
 from cofactor.ratings.reasons import products, without_each
-from cofactor.ratings.sampled.base import UserPlan
+from cofactor.ratings.sampled.base import SampledModel, UserPlan
 from cofactor.ratings.sampled.chains import FitChains
 from cofactor.ratings.sampled.fold_in import PaddedRatings, PaddedShards
-from cofactor.ratings.sampled.probit import ProbitDraws, ProbitModel, expectation_slopes
+from cofactor.ratings.sampled.probit import TAGS, PosteriorMeans, ProbitDraws, expectation_slopes
 from cofactor.ratings.sampled.samples import Sample, Samples
 from cofactor.ratings.shard_folder import StoredUsers
 from cofactor.samplers import Posterior
@@ -41,7 +41,7 @@ from cofactor.typing import SideName
 _NONE = 1e-12
 
 
-class BPMF(ProbitModel):
+class BPMF(SampledModel):
     r"""Bayesian probabilistic matrix factorization, drawn from its posterior by a Gibbs sampler.
 
     .. math::
@@ -110,7 +110,7 @@ class BPMF(ProbitModel):
         the scores of training ratings of each level), and of the priors' means, precisions and weights, which fold-in
         and `update` need.
     U_, V_, user_bias_, item_bias_ : ndarray
-        Posterior means, and what they are good for: see `ProbitModel`.
+        Posterior means, and what they are good for: see `PosteriorMeans`.
     links_ : tuple of two Link
         What the features of users and of items are made of.
     mean_ : float
@@ -148,13 +148,15 @@ class BPMF(ProbitModel):
     array([1., 3.])
     """
 
-    tags = replace(ProbitModel.tags, weights=True)
+    tags = replace(TAGS, weights=True)
 
     n_factors: int = param(default=30, grid=[10, 30, 60])
     precision: float | str = param(number(low=0, inclusive=False, also=["learn"]), default="learn")
     n_sweeps: int = param(default=150)
     burn_in: int = param(default=50)
 
+    links_: tuple[Link | None, Link | None] = learned(kind=Link, many=True)
+    means_: PosteriorMeans = learned(kind=PosteriorMeans)
     mean_: float = learned(check=number(low=-np.inf))
     boundaries_: NDArray[np.float64] = learned("levels-1", dtype=np.float64)
     level_precision_: float = learned(check=number(low=0, inclusive=False))
@@ -220,14 +222,22 @@ class BPMF(ProbitModel):
     def _prior(self, name: str, features: Features) -> NormalWishartPrior:
         return NormalWishartPrior(name, self.n_factors, features if isinstance(features, np.ndarray) else None)
 
-    def _contributions(
-        self, user: int, items: NDArray[Any], numbers: NDArray[Any] | None = None
-    ) -> NDArray[np.float64]:
-        """Return how much lower the expected rating would be without each of the user's ratings, (k, n).
+    def contributions(self, user: int, items: NDArray[Any], numbers: NDArray[Any] | None = None) -> NDArray[np.float64]:
+        """Return how much lower the expected rating would be without each of the user's ratings.
 
-        Or the mean of another number that belongs to each level.
+        Parameters
+        ----------
+        user : int
+        items : ndarray of int
+            Indices.
+        numbers : ndarray of shape (R,), optional
+            What belongs to each level, in place of the rating, of whose mean it is asked.
+
+        Returns
+        -------
+        ndarray of shape (k, n)
         """
-        ratings, samples = self._require_ratings(()), self.samples_
+        ratings, samples = self.require_ratings(()), self.samples_
         entries = slice(ratings.indptr[user], ratings.indptr[user + 1])
         own, U, V = ratings.indices[entries], samples["U"][:, user, :, None].astype(np.float64), samples["V"]
         noise = samples["noise_precision"].astype(np.float64)

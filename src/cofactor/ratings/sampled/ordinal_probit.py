@@ -33,10 +33,10 @@ from cofactor.ratings.interaction_model import FitInput, RowMerge
 from cofactor.ratings.links import Link, Side
 from cofactor.ratings.lookup import Lookup, TimedUsers
 from cofactor.ratings.reasons import products, with_constant, without_each
-from cofactor.ratings.sampled.base import UserPlan
+from cofactor.ratings.sampled.base import SampledModel, UserPlan
 from cofactor.ratings.sampled.chains import FitChains, checksum
 from cofactor.ratings.sampled.fold_in import ConditionalChains, PaddedRatings, padded
-from cofactor.ratings.sampled.probit import LOG_ROOT, ProbitDraws, ProbitModel, expectation_slopes
+from cofactor.ratings.sampled.probit import LOG_ROOT, TAGS, PosteriorMeans, ProbitDraws, expectation_slopes
 from cofactor.ratings.sampled.samples import SampledScorer, Samples, SampleSubset
 from cofactor.ratings.scoring import Criterion, Expectation
 from cofactor.ratings.shard_folder import StoredUsers
@@ -278,15 +278,7 @@ def _check_shadow(name: str, is_shadow: Any) -> None:
         raise InvalidInputError(f"{name} says of all users that they are shadow users")
 
 
-def _knows_drift(model: OrdinalProbit) -> bool:
-    if model.time:
-        return True
-    raise InvalidInputError(
-        "this model does not know time", argument="time", advice=("fit it with ", Argument("time", True))
-    )
-
-
-class OrdinalProbit(ProbitModel):
+class OrdinalProbit(SampledModel):
     r"""Ordinal probit factorization, drawn from its posterior by a Gibbs sampler: the most accurate model here.
 
     .. math::
@@ -368,7 +360,7 @@ class OrdinalProbit(ProbitModel):
     n_factors_, n_implicit_ : int
         Number of factors, and of singular vectors of the mask, that were asked for, or chosen by "auto".
     U_, V_, user_bias_, item_bias_ : ndarray
-        Posterior means, and what they are good for: see `ProbitModel`. Drift is not part of them.
+        Posterior means, and what they are good for: see `PosteriorMeans`. Drift is not part of them.
     thresholds_ : ndarray of shape (n_users, R - 1)
         Posterior means of the boundaries between the levels for each user. A user's bias and thresholds are known
         together only: ratings tell how far one lies from the others.
@@ -439,11 +431,15 @@ class OrdinalProbit(ProbitModel):
     array([3., 1.])
     """
 
+    tags = TAGS
+
     n_factors: int | str = param(whole(also=["auto"]), default="auto", grid=[10, "auto", 40])
     implicit: str | None = param(one_of(["low-rank", "sparse", None]), default="low-rank")
     n_implicit: int | str = param(whole(also=["auto"]), default="auto")
     time: bool = param(check_flag, default=False)
 
+    links_: tuple[Link | None, Link | None] = learned(kind=Link, many=True)
+    means_: PosteriorMeans = learned(kind=PosteriorMeans)
     n_factors_: int = learned(check=whole())
     n_implicit_: int = learned(check=whole())
     is_shadow_: NDArray[np.bool_] = learned("users", dtype=np.bool_, check=_check_shadow)
@@ -536,6 +532,13 @@ class OrdinalProbit(ProbitModel):
             unknown = "error" if self.unknown == "error" else "drop"
             given = replace(given, shadow=_read_shadow(shadow, given.ratings, self.duplicates, unknown))
         return self.learn(given)
+
+    def _knows_drift(self) -> bool:
+        if self.time:
+            return True
+        raise InvalidInputError(
+            "this model does not know time", argument="time", advice=("fit it with ", Argument("time", True))
+        )
 
     @available_if(_knows_drift)
     def drift(self, users: Ids, time: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -651,14 +654,24 @@ class OrdinalProbit(ProbitModel):
             return ProbitDraws(U, V, thresholds, roots, True)
         return DriftDraws(U, V, thresholds, roots, True, self.past_, samples)
 
-    def _contributions(
-        self, user: int, items: NDArray[Any], numbers: NDArray[Any] | None = None
-    ) -> NDArray[np.float64]:
-        """Return how much lower the expected rating would be without each of the user's ratings, (k, n).
+    def contributions(self, user: int, items: NDArray[Any], numbers: NDArray[Any] | None = None) -> NDArray[np.float64]:
+        """Return how much lower the expected rating would be without each of the user's ratings.
 
-        Or the mean of another number that belongs to each level. Thresholds and drift of the user stay as they are.
+        Thresholds and drift of the user stay as they are.
+
+        Parameters
+        ----------
+        user : int
+        items : ndarray of int
+            Indices.
+        numbers : ndarray of shape (R,), optional
+            What belongs to each level, in place of the rating, of whose mean it is asked.
+
+        Returns
+        -------
+        ndarray of shape (k, n)
         """
-        ratings, samples = self._require_ratings(()), self.samples_
+        ratings, samples = self.require_ratings(()), self.samples_
         entries = slice(ratings.indptr[user], ratings.indptr[user + 1])
         own, levels = ratings.indices[entries], ratings.levels[entries].astype(np.int64)
         U, V = samples["U"][:, user, :, None].astype(np.float64), samples["V"]

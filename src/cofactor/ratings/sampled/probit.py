@@ -1,4 +1,4 @@
-r"""What the models share whose levels are scores with normal noise: features, predictions, and means of the factors.
+r"""What the models share whose levels are scores with normal noise: predictions, and means of the factors.
 
 Factors are posterior means; the draws are first turned into one frame, since each may be in a frame of its own.
 
@@ -24,21 +24,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from cofactor.errors import InvalidInputError
 from cofactor.kernels.gibbs import level_probabilities
 from cofactor.kernels.ranking import rough_expectations
 from cofactor.kernels.threads import library_limit
-from cofactor.model.estimator import learned
 from cofactor.model.state import check_array
-from cofactor.ratings.data import Ratings
 from cofactor.ratings.interaction_model import Tags
-from cofactor.ratings.links import Link
-from cofactor.ratings.sampled.base import SampledModel
 from cofactor.ratings.sampled.samples import Draws, spaced
 from cofactor.ratings.scoring import Criterion, Expectation
-from cofactor.typing import SideName
 
 _Array = NDArray[np.float64]
 
@@ -57,7 +50,25 @@ _RANK = 1e-9
 
 
 class PosteriorMeans:
-    """Means of samples, each computed when it is asked for.
+    r"""Means of samples of factors, each computed when it is asked for.
+
+    The score of a pair is :math:`x_{ij} = U_i \cdot V_j + b_i + c_j` in every draw, which may turn and stretch the
+    factors, and move parts of the biases into them, from sweep to sweep: the likelihood does not tell. So each draw is
+    centred, balanced, and turned onto the mean of all (see `cofactor.ratings.sampled.probit`); that leaves its
+    scores as they are. Features, and who rated what, need nothing of their own: they are part of the prior's means, and
+    so of the rows drawn.
+
+    The means are for what asks for one vector a user and item: similarity of items, neighbours, maps, export to other
+    software. They are **not** the model: predictions average over draws, and the mean of a product is not the product
+    of means. On MovieLens 100K (80 % of the ratings, defaults), :math:`U_i \cdot V_j` from the means had a correlation
+    of .998 with the posterior mean of the interaction, and 99.7 % of its size, for `OrdinalProbit`; for `BPMF`, 30
+    factors of which half are hardly more than noise, .953 and 95 %. Expected ratings from the means had an RMSE of
+    .8719 on the other 20 % for `OrdinalProbit`, where the model's own had .8710; for `BPMF` .897 and .898. They know
+    nothing of their uncertainty: for users and items with few ratings they lie near the prior's mean.
+
+    They are valid as far as the chains are: several that have not mixed are averaged all the same. Axes are ordered by
+    length; those of nearly equal length may be mixed by another seed, while products of rows, and angles between them,
+    stay nearly what they are.
 
     Parameters
     ----------
@@ -223,123 +234,8 @@ def _reference(draws: list[_Array]) -> _Array:
 
 LOG_ROOT = 0.5 * np.log(2 * np.pi)
 
-_SIDES = "user", "item"
-
-
-def _means_now(model: ProbitModel) -> PosteriorMeans:
-    """Return the means of the samples that a model has now."""
-    check_is_fitted(model)
-    known: PosteriorMeans | None = model._means
-    if known is None or (known.samples and known.samples is not model.samples_):
-        known = PosteriorMeans(model.samples_, model._biased, getattr(model, "is_shadow_", None))
-        model.means_ = known
-    return known
-
-
-def _take_means(model: ProbitModel, means: PosteriorMeans) -> None:
-    model._means = means
-
-
-class ProbitModel(SampledModel):
-    r"""A model of levels that are scores with normal noise, cut at thresholds, and its factors as posterior means.
-
-    The score of a pair is :math:`x_{ij} = U_i \cdot V_j + b_i + c_j` in every draw, which may turn and stretch the
-    factors, and move parts of the biases into them, from sweep to sweep: the likelihood does not tell. So each draw is
-    centred, balanced, and turned onto the mean of all (see `cofactor.ratings.sampled.probit`); that leaves its
-    scores as they are. Features, and who rated what, need nothing of their own: they are part of the prior's means, and
-    so of the rows drawn.
-
-    The means are for what asks for one vector a user and item: similarity of items, neighbours, maps, export to other
-    software. They are **not** the model: predictions average over draws, and the mean of a product is not the product
-    of means. On MovieLens 100K (80 % of the ratings, defaults), :math:`U_i \cdot V_j` from the means had a correlation
-    of .998 with the posterior mean of the interaction, and 99.7 % of its size, for `OrdinalProbit`; for `BPMF`, 30
-    factors of which half are hardly more than noise, .953 and 95 %. Expected ratings from the means had an RMSE of
-    .8719 on the other 20 % for `OrdinalProbit`, where the model's own had .8710; for `BPMF` .897 and .898. They know
-    nothing of their uncertainty: for users and items with few ratings they lie near the prior's mean.
-
-    They are valid as far as the chains are: several that have not mixed are averaged all the same. Axes are ordered by
-    length; those of nearly equal length may be mixed by another seed, while products of rows, and angles between them,
-    stay nearly what they are.
-
-    Attributes
-    ----------
-    U_ : ndarray of shape (n_users, d)
-    V_ : ndarray of shape (n_items, d)
-        Factors, with mean zero over the users, and items, who have ratings.
-    user_bias_ : ndarray of shape (n_users,)
-        Mean score of each user over the items who have ratings.
-    item_bias_ : ndarray of shape (n_items,)
-        How far the item's mean score over those users lies above the mean of all items. A model without biases has
-        these two too: they are what its factors say of a user, or an item, alone.
-    links_ : tuple of two Link
-        What the features of users and of items are made of, which priors are regressed on.
-    """
-
-    tags = Tags(
-        features=True, shards=True, probabilities=True, similar=True, vectors=True, explain=True, additive=False
-    )
-
-    links_: tuple[Link | None, Link | None] = learned(kind=Link, many=True)
-
-    #: Those that were found last, or read from a file.
-    _means: PosteriorMeans | None = None
-    means_: PosteriorMeans = learned(kind=PosteriorMeans, default=property(_means_now, _take_means))
-
-    @property
-    def U_(self) -> NDArray[np.float32]:
-        """Factors of the users."""
-        return self.means_.users[:, :-2]
-
-    @property
-    def V_(self) -> NDArray[np.float32]:
-        """Factors of the items."""
-        return self.means_.items[:, :-2]
-
-    @property
-    def user_bias_(self) -> NDArray[np.float32]:
-        """Biases of the users."""
-        return self.means_.users[:, -2]
-
-    @property
-    def item_bias_(self) -> NDArray[np.float32]:
-        """Biases of the items."""
-        return self.means_.items[:, -1]
-
-    def _keep_frames(self, fitted: Any, chosen: NDArray[np.int64]) -> None:
-        """Note that samples of rows folded in have the frames of those, of a fitted model, they are drawn under.
-
-        Frames are found when means are asked for, once for all that is folded in: a server never waits for them.
-        """
-        self.means_ = fitted.means_.under(chosen, self.samples_)
-
-    # ---------------------------------------------------------------- features
-
-    def _link(self, side: SideName, ratings: Ratings | None = None) -> Link:
-        """Return the link of users or items, for rows with such ratings if any."""
-        link = self.links_[0 if side == "user" else 1]
-        assert link is not None
-        return link
-
-    # ---------------------------------------------------------------- saving
-
-    def _lengths(self) -> dict[str, int]:
-        tables = {side: self.samples_.get(f"{side}_weights") for side in _SIDES}
-        n_features = {side: 0 if table is None or table.ndim != 3 else table.shape[1] for side, table in tables.items()}
-        return super()._lengths() | {f"{side}_feature": n for side, n in n_features.items()}
-
-    def _check_learned(self) -> None:
-        super()._check_learned()
-        self.means_.of_samples(self.samples_, self._biased)
-        n_columns = len(self.items_), self._n_training
-        for link, n in zip(self.links_, n_columns, strict=True):
-            if link is not None:
-                link.check(n)
-        for side, link in zip(_SIDES, self.links_, strict=True):
-            K = self.samples_[f"{side}_weights"].shape[1]
-            if link is not None and link.n_features != K:
-                raise InvalidInputError(
-                    f"there are weights of {K} features of {side}s, but the link makes {link.n_features}"
-                )
+#: What these models can do.
+TAGS = Tags(features=True, shards=True, probabilities=True, similar=True, vectors=True, explain=True, additive=False)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ Samples = Mapping[str, NDArray[np.float32]]
 Sample = dict[str, NDArray[np.float32]]
 
 #: Samples with which a recommendation looks at all items, and at those that are the best by these; evenly spaced.
-_FEW, _MORE = 8, 50
+N_COARSE, N_RESCORED = 8, 50
 
 #: Bytes of samples that are copied at a time.
 _PIECE = 1 << 20
@@ -203,11 +203,11 @@ class SampledScorer(ProbabilityScorer):
 
     def criterion_block(self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion) -> NDArray[Any]:
         """See `ProbabilityScorer`."""
-        return self._by_some(users, items, criterion, _FEW)
+        return self._by_some(users, items, criterion, N_COARSE)
 
     def rescore(self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion | None) -> NDArray[Any]:
         """See `ProbabilityScorer`."""
-        return self._by_some(users, items, criterion or Expectation(self.scale), _MORE)
+        return self._by_some(users, items, criterion or Expectation(self.scale), N_RESCORED)
 
     def _by_some(self, users: Any, items: NDArray[Any], criterion: Criterion, n_samples: int) -> NDArray[Any]:
         samples = self.samples
