@@ -94,6 +94,11 @@ class PenalizedProblem:
         """Number of free parameters."""
         return self.layout.size
 
+    @property
+    def smooth_penalties(self) -> dict[str, SmoothPenalty]:
+        """The penalties with a gradient."""
+        return {name: p for name, p in self.penalties.items() if isinstance(p, SmoothPenalty)}
+
     def pack(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the vector of parameters which holds the free arrays given."""
         return self.layout.pack(arrays, self.dtype)
@@ -101,14 +106,7 @@ class PenalizedProblem:
     def add_penalties(self, x: np.ndarray, gradient: np.ndarray) -> float:
         """Add the gradients of the smooth penalties at `x` in place; return the sum of these penalties."""
         arrays, out = self.layout.views(x), self.layout.views(gradient)
-        return sum(
-            (
-                p.add_gradient(arrays[name], out[name])
-                for name, p in self.penalties.items()
-                if isinstance(p, SmoothPenalty)
-            ),
-            0.0,
-        )
+        return sum((p.add_gradient(arrays[name], out[name]) for name, p in self.smooth_penalties.items()), 0.0)
 
     def smooth_value(self, x: np.ndarray) -> float:
         """Return the penalties with a gradient at `x`."""

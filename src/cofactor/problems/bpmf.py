@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -130,6 +130,10 @@ class GaussianUsers(EntryUsers):
         Of their rows.
     weights : ndarray of shape (n_entries,), above 0, or None
         Powers of the entries' likelihoods.
+    problem : ShardLeastSquares, optional
+        What rows of users and items begin with, where users are in shards; its ridge is given later.
+    k : int, default=0
+        Number of the shard.
     """
 
     sampled: ClassVar[tuple[str, ...]] = ("U",)
@@ -141,9 +145,12 @@ class GaussianUsers(EntryUsers):
         values: Array,
         prior: NormalWishartPrior,
         weights: Array | None = None,
+        problem: ShardLeastSquares | None = None,
+        k: int = 0,
     ) -> None:
         super().__init__(opened, prior)
         self.values, self.n_levels, self.weights = values, len(values) - 1, weights
+        self._problem, self._k = problem, k
 
     @staticmethod
     def summed(n_levels: int) -> dict[str, tuple[int, ...]]:
@@ -168,6 +175,15 @@ class GaussianUsers(EntryUsers):
         first = problem.pack({name: state[name] for name in ("U", "V")})
         found = problem.arrays(alternating_least_squares(problem, first, max_iter=n_rounds, tol=0).x)
         state["U"][:], state["V"][:] = found["U"], found["V"]
+
+    def least_squares(self, state: State, ridge: float, question: Question) -> Answer:
+        """Answer a question of least squares about the rows of a shard."""
+        assert self._problem is not None
+        start = {"U": state["U"], "b": np.zeros(len(state["U"]))}
+        part = LeastSquaresPart(self._k, self._problem.with_ridge(ridge), start)
+        answer = part.answer(question)
+        state["U"][:] = part.arrays["U"]
+        return answer
 
     def draw(self, state: State, key: Key) -> None:
         """Draw the rows given the items."""
@@ -203,31 +219,6 @@ class GaussianUsers(EntryUsers):
         """Return the precision of each entry, or a single one for all."""
         noise: Array = state["noise_precision"]
         return noise if self.weights is None else noise * self.weights
-
-
-class GaussianUsersOfShard(GaussianUsers):
-    """Users of one shard.
-
-    Parameters
-    ----------
-    problem : ShardLeastSquares
-        What rows of users and items begin with; its ridge is given later.
-    k : int
-        Number of the shard.
-    """
-
-    def __init__(self, problem: ShardLeastSquares, k: int) -> None:
-        prior = NormalWishartPrior("user", problem.ridge.n_factors)
-        super().__init__(partial(problem.shards.shard, k), problem.values, prior)
-        self._problem, self._k = problem, k
-
-    def least_squares(self, state: State, ridge: float, question: Question) -> Answer:
-        """Answer a question of least squares."""
-        start = {"U": state["U"], "b": np.zeros(len(state["U"]))}
-        part = LeastSquaresPart(self._k, self._problem.with_ridge(ridge), start)
-        answer = part.answer(question)
-        state["U"][:] = part.arrays["U"]
-        return answer
 
 
 def settle_in_shards(

@@ -26,9 +26,17 @@ from cofactor.kernels.ridge import lined_up, ridge_cg, ridge_exact
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.losses import Squared
 from cofactor.penalties import L2, RowL2
-from cofactor.problems.base import PenalizedProblem
-from cofactor.problems.observed import Entries, ObservedProblem, Shards, masses
-from cofactor.solvers.parts import Answer, Parts, Question, made_of
+from cofactor.problems.observed import (
+    Entries,
+    LevelData,
+    ObservedProblem,
+    RowsPart,
+    ShardProblem,
+    Shards,
+    SharedColumns,
+    masses,
+)
+from cofactor.solvers.parts import Answer, Parts, Question
 
 #: Where rows begin, the columns of their entries, targets, and roots of weights.
 Given = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -307,14 +315,19 @@ class ShardLeastSquares:
         """Return the problem with another weight of the factors' penalty."""
         return replace(self, ridge=replace(self.ridge, alpha=alpha), table=LastTable())
 
-    def of_shard(self, k: int) -> LeastSquaresProblem:
-        """Return the problem of a shard, in its own rows and in all columns."""
-        entries, r = self.shards.shard(k), self.ridge
-        given = entries, self.values[entries.levels], r.n_factors, r.alpha, r.alpha_bias
-        return LeastSquaresProblem(*given, "exact", self.dtype, r.by_count)
+    @cached_property
+    def losses(self) -> ShardProblem:
+        """Losses and penalties; shards have counts of their own rows."""
+        rows = self.ridge.penalties(("U", "b"), np.zeros(0, np.int64))
+        penalties = rows | self.ridge.penalties(("V", "c"), self.column_counts)
+        return ShardProblem(self.shards, self.targets, Squared(), penalties, self.dtype)
+
+    def targets(self, entries: LevelData) -> NDArray[Any]:
+        """Return the targets of entries."""
+        return self.values[entries.levels]
 
 
-class LeastSquaresPart:
+class LeastSquaresPart(RowsPart):
     """The rows of one shard.
 
     Parameters
@@ -327,8 +340,8 @@ class LeastSquaresPart:
     """
 
     def __init__(self, k: int, problem: ShardLeastSquares, start: Arrays) -> None:
-        self.k, self.problem = k, problem
-        self.arrays = {name: start[name].astype(problem.dtype) for name in ("U", "b")}
+        super().__init__(k, {name: start[name].astype(problem.dtype) for name in ("U", "b")})
+        self.problem = problem
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return U and b."""
@@ -338,14 +351,10 @@ class LeastSquaresPart:
         """Take U and b."""
         self.arrays = dict(state)
 
-    def answer(self, question: Question) -> Answer:
-        """Do what the question asks."""
-        return getattr(self, "_" + question["op"])(question)
-
     def _rows(self, question: Question) -> Answer:
         """Minimise over the rows, given V and c."""
         entries = self.problem.shards.shard(self.k)
-        given = entries.indptr, entries.indices, self.problem.values[entries.levels]
+        given = entries.indptr, entries.indices, self.problem.targets(entries)
         out, d = self._solved(*given, question["V"], question["c"]), self.problem.ridge.n_factors
         self.arrays["U"] = np.ascontiguousarray(out[:, :d])
         if out.shape[1] > d:
@@ -387,33 +396,21 @@ class LeastSquaresPart:
 
     def _losses(self, question: Question) -> Answer:
         """Return losses and penalties of rows, the gradient by V and c, and the square of that by rows."""
-        columns, own = ("V", "c"), ("U", "b")[: 1 + (self.problem.ridge.alpha_bias is not None)]
-        out = {name: np.empty_like(array) for name, array in self._with(question).items() if name in (*own, *columns)}
-        value = self._evaluated(question, out)
-        squared = sum(vectors.dot(out[name].reshape(-1), out[name].reshape(-1)) for name in own)
-        return {name: out[name] for name in columns} | {"value": np.array(value), "squared": np.array(squared)}
+        slopes = self._slopes()
+        answer = self.problem.losses.evaluate(self.k, self.arrays, slopes, question)
+        squared = sum(vectors.dot(slope.reshape(-1), slope.reshape(-1)) for slope in slopes.values())
+        return answer | {"squared": np.array(squared)}
 
     def _value(self, question: Question) -> Answer:
         """Return losses and penalties of rows."""
-        return {"value": np.array(self._evaluated(question, {}))}
+        return self.problem.losses.evaluate(self.k, self.arrays, self._slopes(), question, gradient=False)
 
-    def _with(self, question: Question) -> dict[str, NDArray[Any]]:
-        """Return the arrays of rows, and V and c."""
-        return self.arrays | {name: question[name] for name in ("V", "c")}
-
-    def _evaluated(self, question: Question, out: dict[str, NDArray[Any]]) -> float:
-        """Return losses and penalties of rows; write the gradient by what `out` has."""
-        problem, arrays = self.problem.of_shard(self.k), self._with(question)
-        own = self.problem.ridge.penalties(("U", "b"), np.diff(problem.entries.indptr))
-        value = problem.losses(arrays, out)
-        slopes = {name: out.get(name, np.empty_like(arrays[name])) for name in own}
-        return value + sum(penalty.add_gradient(arrays[name], slopes[name]) for name, penalty in own.items())
-
-    def _arrays(self, question: Question) -> Answer:
-        return made_of(self.arrays, self.k, question)
+    def _slopes(self) -> dict[str, NDArray[Any]]:
+        """Return room for the gradient by the arrays of rows."""
+        return {name: np.empty_like(self.arrays[name]) for name in self.problem.losses.of_rows}
 
 
-class ColumnsInShards(PenalizedProblem):
+class ColumnsInShards(SharedColumns):
     """The objective as a function of V and c; rows are what the parts found last.
 
     Parameters
@@ -425,9 +422,9 @@ class ColumnsInShards(PenalizedProblem):
 
     def __init__(self, parts: Parts, problem: ShardLeastSquares) -> None:
         self.parts, self.problem = parts, problem
-        penalties, n_columns = problem.ridge.penalties(("V", "c"), problem.column_counts), len(problem.column_counts)
+        n_columns = len(problem.column_counts)
         shapes = {"V": (n_columns, problem.ridge.n_factors), "c": (n_columns,)}
-        super().__init__({name: shapes[name] for name in penalties}, penalties, True, problem.dtype)
+        super().__init__(problem.losses, {name: shapes[name] for name in problem.losses.of_columns}, self._losses)
         self._zeros = np.zeros(n_columns, problem.dtype)
         self._squared = 0.0
 
@@ -435,13 +432,11 @@ class ColumnsInShards(PenalizedProblem):
         """Return V and c; zeros for c where there are no biases."""
         return {"c": self._zeros} | self.layout.views(x)
 
-    def value_gradient(self, x: NDArray[Any], gradient: NDArray[Any]) -> float:
-        """Return the objective at `x` and these rows, and write its gradient by V and c."""
-        answer = self.parts.told(lambda: {"op": "losses", **self.arrays(x)})
-        for name, view in self.layout.views(gradient).items():
-            view[...] = answer[name]
+    def _losses(self, arrays: Arrays) -> Answer:
+        """Ask for losses at these arrays and at the rows, and for gradients."""
+        answer = self.parts.told(lambda: {"op": "losses", "shared": ("V", "c"), "c": self._zeros, **arrays})
         self._squared = float(answer["squared"])
-        return float(answer["value"]) + self.add_penalties(x, gradient)
+        return answer
 
     def certificate(self, x: NDArray[Any], gradient: NDArray[Any]) -> float:
         """Return the norm of the gradient by all arrays, of which those of rows are what they were evaluated at."""
@@ -454,7 +449,7 @@ class ColumnsInShards(PenalizedProblem):
         views["V"][...] = found[:, : self.problem.ridge.n_factors]
         if "c" in views:
             views["c"][...] = found[:, -1]
-        answer = self.parts.told(lambda: {"op": "value", **self.arrays(x)})
+        answer = self.parts.told(lambda: {"op": "value", "shared": ("V", "c"), **self.arrays(x)})
         return float(answer["value"]) + self.smooth_value(x)
 
     def _of_all_rows(self) -> Question:

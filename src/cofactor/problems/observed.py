@@ -21,10 +21,10 @@ from cofactor.kernels.lanes import padded_zeros
 from cofactor.kernels.observed import weighted_squares
 from cofactor.kernels.threads import cut_rows, n_threads, parallel_for
 from cofactor.losses.base import EntryLoss, Work
-from cofactor.penalties import L2, AroundL2, CentredL2, Penalty
+from cofactor.penalties import L2, AroundL2, CentredL2, Penalty, RowL2
 from cofactor.problems.base import Layout, PenalizedProblem
 from cofactor.solvers.lbfgs import FlatVectors
-from cofactor.solvers.parts import Answer, Parts, Question, made_of
+from cofactor.solvers.parts import Answer, Part, Parts, Question
 from cofactor.solvers.result import Result, Trace
 
 _LEAST_CURVATURE = 0.1  # of parameters that no rating and no penalty depends on
@@ -419,20 +419,70 @@ class ShardProblem:
     def of_shard(self, k: int, start: Arrays, shared: Arrays, centre: NDArray[Any] | None) -> ObservedProblem:
         """Return the problem of a shard in its arrays of rows, given those of columns, and the mean of all rows."""
         entries = self.shards.shard(k)
-        penalties = {name: _around(penalty, centre) for name, penalty in self.of_rows.items() if penalty is not None}
+        penalties = {
+            name: _of_shard(penalty, entries, centre) for name, penalty in self.of_rows.items() if penalty is not None
+        }
         shapes = {name: start[name].shape for name in self.of_rows}
         return ObservedProblem(entries, self.targets(entries), self.loss, shapes, penalties, shared, self.dtype)
 
+    def evaluate(
+        self, k: int, rows: Arrays, slopes: Mapping[str, NDArray[Any]], question: Question, gradient: bool = True
+    ) -> Answer:
+        """Return losses and penalties of the rows of a shard, and the gradient by shared arrays if that is wanted.
 
-def _around(penalty: Penalty, centre: NDArray[Any] | None) -> Penalty:
-    """Return the penalty that a shard can know: the mean of all rows is given to it."""
+        The one by arrays of rows is added to `slopes`.
+        """
+        shared = {name: question[name] for name in question["shared"]}
+        problem = self.of_shard(k, rows, shared, question.get("centre"))
+        out = {name: np.empty_like(shared[name]) for name in self.of_columns} if gradient else {}
+        value = problem.losses(problem._fixed | rows, {**slopes, **out} if gradient else {})
+        value += sum(p.add_gradient(rows[name], slopes[name]) for name, p in problem.smooth_penalties.items())
+        return out | {"value": np.array(value)}
+
+
+def _of_shard(penalty: Penalty, entries: Entries, centre: NDArray[Any] | None) -> Penalty:
+    """Return the penalty that a shard can know: of its own rows, whose mean over all shards is given to it."""
+    if isinstance(penalty, RowL2):
+        return RowL2(penalty.alpha, np.diff(entries.indptr))
     if isinstance(penalty, CentredL2):
         assert centre is not None
         return AroundL2(penalty.alpha, centre)
     return penalty
 
 
-class UserPart:
+class RowsPart(Part):
+    """The arrays of the rows of one shard, and what a model keeps of them.
+
+    Parameters
+    ----------
+    k : int
+        Number of the shard.
+    arrays : dict from str to ndarray
+    """
+
+    def __init__(self, k: int, arrays: dict[str, NDArray[Any]]) -> None:
+        self.k, self.arrays = k, arrays
+        self.kept: dict[str, NDArray[Any]] = {}
+
+    @property
+    def rows(self) -> dict[str, NDArray[Any]]:
+        """The arrays as they are now."""
+        return self.arrays
+
+    def _arrays(self, question: Question) -> Answer:
+        """Return what ``then`` makes of the number of the shard and all its arrays; copies where there is none."""
+        arrays = self.rows | self.kept
+        if "then" in question:
+            return question["then"](self.k, arrays)
+        return {name: array.copy() for name, array in arrays.items()}
+
+    def _keep(self, question: Question) -> Answer:
+        """Let ``keep`` make what is kept, and an answer, of the number of the shard and all its arrays."""
+        self.kept, answer = question["keep"](self.k, self.rows | self.kept)
+        return answer
+
+
+class UserPart(RowsPart):
     """The rows of one shard, with their part of all vectors of L-BFGS.
 
     Questions name an operation in ``op``, and may ask to do one or both of two things before it: ``accept``, to make
@@ -451,7 +501,8 @@ class UserPart:
     """
 
     def __init__(self, k: int, problem: ShardProblem, start: Arrays, memory: int) -> None:
-        self.k, self.problem = k, problem
+        super().__init__(k, {})
+        self.problem = problem
         self.layout = Layout({name: start[name].shape for name in problem.of_rows})
         self.x = self.layout.pack(start, problem.dtype)
         self.g, self.p, self.x_new, self.g_new = (np.zeros_like(self.x) for _ in range(4))
@@ -459,22 +510,31 @@ class UserPart:
         self.squares = np.zeros(start["U"].shape[1])
         self.pairs = np.zeros((2 * memory, self.layout.size), problem.dtype)
 
+    @property
+    def rows(self) -> dict[str, NDArray[Any]]:
+        """The arrays at x."""
+        return self.layout.views(self.x)
+
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return all vectors."""
-        return {name: getattr(self, name) for name in ("x", "g", "p", "x_new", "g_new", "squares", "pairs")}
+        """Return all vectors, and what is kept."""
+        found = {name: getattr(self, name) for name in ("x", "g", "p", "x_new", "g_new", "squares", "pairs")}
+        return found | {f"kept {name}": array for name, array in self.kept.items()}
 
     def restore(self, state: Arrays) -> None:
-        """Take all vectors."""
+        """Take all that `state` returned."""
         for name, array in state.items():
-            getattr(self, name)[...] = array
+            if name.startswith("kept "):
+                self.kept[name.removeprefix("kept ")] = array
+            else:
+                getattr(self, name)[...] = array
 
     def answer(self, question: Question) -> Answer:
         """Do what follows from the last round, then what the question asks."""
         if question.get("accept"):
             self.x, self.x_new, self.g, self.g_new = self.x_new, self.x, self.g_new, self.g
         if "axes" in question:
-            rotate(self.layout.views(self.x)["U"], question["axes"])
-        return getattr(self, "_" + question["op"])(question)
+            rotate(self.rows["U"], question["axes"])
+        return super().answer(question)
 
     def _evaluate(self, question: Question) -> Answer:
         return self._losses(self.x, self.g, question)
@@ -493,12 +553,7 @@ class UserPart:
 
     def _losses(self, x: NDArray[Any], gradient: NDArray[Any], question: Question) -> Answer:
         """Return losses and the gradient by the shared arrays, and write that by the arrays of rows."""
-        shared = {name: question[name] for name in question["shared"]}
-        arrays = self.layout.views(x)
-        problem = self.problem.of_shard(self.k, arrays, shared, question.get("centre"))
-        out = {name: np.empty_like(shared[name]) for name in self.problem.of_columns}
-        value = problem.losses(problem.arrays(x), self.layout.views(gradient) | out)
-        return out | {"value": np.array(value + problem.add_penalties(x, gradient))}
+        return self.problem.evaluate(self.k, self.layout.views(x), self.layout.views(gradient), question)
 
     def _rescale(self, question: Question) -> Answer:
         self.squares[...] = question["squares"]
@@ -510,13 +565,10 @@ class UserPart:
         }
 
     def _gram(self, question: Question) -> Answer:
-        return {"gram": gram((self.layout.views(self.x)["U"],))}
+        return {"gram": gram((self.rows["U"],))}
 
     def _squared_gradient(self, question: Question) -> Answer:
         return {"squared": np.array(vectors.dot(self.g, self.g))}
-
-    def _arrays(self, question: Question) -> Answer:
-        return made_of(self.layout.views(self.x), self.k, question)
 
     def _scale(self) -> NDArray[Any]:
         """Return the inverse curvatures at the last question for them: made anew in each round, they need no room."""
@@ -533,7 +585,7 @@ class UserPart:
         return np.asarray(own.sum(axis=0, dtype=np.float64))
 
 
-class _Columns(PenalizedProblem):
+class SharedColumns(PenalizedProblem):
     """The objective as a function of the shared arrays: rows follow from what is asked of the parts."""
 
     def __init__(self, problem: ShardProblem, shapes: Mapping[str, tuple[int, ...]], ask: Callable[[Arrays], Answer]):
@@ -591,7 +643,7 @@ class ShardVectors:
     ) -> None:
         self.parts, self.problem, self.memory = parts, problem, memory
         self._n_rows, self._item_counts = n_rows, item_counts
-        columns = _Columns(problem, {name: shared[name].shape for name in problem.of_columns}, self._losses)
+        columns = SharedColumns(problem, {name: shared[name].shape for name in problem.of_columns}, self._losses)
         self.trace = trace_of(columns)
         self.columns, self._of_columns = FlatVectors(columns, columns.pack(shared), memory, self.trace), columns
         free = columns.layout.shapes

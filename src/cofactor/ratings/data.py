@@ -839,8 +839,13 @@ class Ratings(OfColumns):
             return self.subset(kept)._weighted(weights[kept])
         return replace(self, weights=None if weights is None or (weights == 1).all() else weights)
 
-    def mean_of(self, values: NDArray[Any]) -> float:
-        """Return the weighted mean of what each rating has, in the order of the entries by user."""
+    def shard(self, k: int) -> Self:
+        """Return these ratings: they are the only shard."""
+        return self
+
+    def mean_of(self, numbers: NDArray[Any]) -> float:
+        """Return the weighted mean over ratings of numbers that belong to the levels."""
+        values = numbers[self.levels - 1]
         return float(values.mean() if self.weights is None else np.average(values, weights=self.weights))
 
     def check_items(self, items: IdMap | None) -> None:

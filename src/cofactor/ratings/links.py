@@ -414,10 +414,6 @@ class MaskPart(Part):
     def __init__(self, ratings: ShardedRatings, k: int) -> None:
         self.ratings, self.k = ratings, k
 
-    def answer(self, question: Question) -> Answer:
-        """Do what the question asks."""
-        return getattr(self, "_" + question["op"])(question)
-
     def _products(self, question: Question) -> Answer:
         """Return Bᵀ B W, in single precision: see `leading_by_passes`."""
         shard = self.ratings.shard(self.k)

@@ -287,6 +287,10 @@ class ShardedRatings:
         """Ids of the rows, those of all shards."""
         return IdMap.of_parts([self.source.users(k) for k in range(len(self))])
 
+    def mean_of(self, numbers: NDArray[Any]) -> float:
+        """Return the mean over ratings of numbers that belong to the levels."""
+        return float(self.level_counts @ numbers) / self.n_ratings
+
     def shard(self, k: int) -> Ratings:
         """Return the ratings of a shard.
 

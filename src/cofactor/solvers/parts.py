@@ -37,7 +37,8 @@ class Part(Protocol):
     """One share of the data, and what an algorithm keeps there: nothing, in parts that say nothing else."""
 
     def answer(self, question: Question) -> Answer:
-        """Answer a question. The arrays are new ones; those of all parts have the same names and shapes."""
+        """Do what its ``op`` names. The arrays are new ones; those of all parts have the same names and shapes."""
+        return getattr(self, "_" + question["op"])(question)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all that earlier questions changed."""
@@ -267,8 +268,9 @@ class Rounds(ABC):
             self.journal.remove()
 
     def _tell(self, began: float, done: int) -> None:
-        """Tell how many parts have answered since a round began."""
-        passing(Pass(done, self.n_parts, time.perf_counter() - began, self.n_ratings))
+        """Tell how many parts have answered since a round began, if there are several."""
+        if self.n_parts > 1:
+            passing(Pass(done, self.n_parts, time.perf_counter() - began, self.n_ratings))
 
     def _keep(self, question: Question) -> None:
         """Keep a question that was answered, for parts that are made anew."""
@@ -306,15 +308,8 @@ def made(make: Callable[[int], Part], k: int, states: Path | None, replay: Seque
     return part
 
 
-def made_of(arrays: Mapping[str, NDArray[Any]], k: int, question: Question) -> Answer:
-    """Return what the question's ``then`` makes of the number of a part and its arrays; copies where it has none."""
-    if "then" in question:
-        return question["then"](k, arrays)
-    return {name: array.copy() for name, array in arrays.items()}
-
-
 class OneByOne(Rounds):
-    """Parts in this process, asked one after the other.
+    """Parts in this process, asked one after the other; an algorithm in memory has one.
 
     Parameters
     ----------

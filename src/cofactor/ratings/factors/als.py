@@ -134,7 +134,7 @@ class ALS(FactorModel):
     ) -> tuple[Result, dict[str, NDArray[Any]]]:
         """Minimise J at `alpha` from the arrays `start`; set factors and biases."""
         self.boundaries_ = half_way(self.scale_)
-        self.mean_ = ratings.mean_of(ratings.values)
+        self.mean_ = ratings.mean_of(ratings.scale)
         drawn = linked_penalties(start, self._linked)
         problem = self._problem(ratings, alpha, start["U"].shape[1], drawn)
         result = alternating_least_squares(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -113,9 +113,7 @@ class BinaryMMMF(LossFactorization):
         n_low = np.bincount(ratings.row_of_entry, ratings.levels == 1, minlength=len(ratings.users))
         return self._boundary(2 * n_low > ratings.user_counts)[:, None]
 
-    def _common_thresholds(
-        self, level_counts: NDArray[np.int64], sums: Callable[[], Mapping[str, NDArray[Any]]]
-    ) -> NDArray[Any]:
+    def _common_thresholds(self, level_counts: NDArray[np.int64], sums: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         n_low, n_high = level_counts
         return self._boundary(np.array([n_low > n_high]))
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from cofactor.kernels.random import moved_on, uniforms
 from cofactor.model.progress import Monitor
 from cofactor.model.selection.path import PATH_TOL, Tried, Validation, repeated, search_alpha
 from cofactor.problems.least_squares import ColumnsInShards, LeastSquaresPart, Ridge, ShardLeastSquares
-from cofactor.problems.observed import Entries, ShardProblem, ShardVectors, UserPart
+from cofactor.problems.observed import ShardProblem, ShardVectors, UserPart
 from cofactor.problems.users import generators_of_shards
 from cofactor.ratings import shard_folder
 from cofactor.ratings.data import Ratings
@@ -42,18 +42,8 @@ _MEMORY = 2
 _REST = "rest"
 
 
-@dataclass(frozen=True)
-class FirstUsers:
-    """Makes the arrays of the users of any shard at the start."""
-
-    generators: list[np.random.Generator]
-    n_factors: int
-    n_levels: int
-
-    def __call__(self, k: int, entries: Entries) -> dict[str, NDArray[Any]]:
-        """Return those of shard k."""
-        counts = np.diff(entries.indptr)
-        return first_users(counts, self.n_factors, self.n_levels, copy.deepcopy(self.generators[k]))
+#: Minimises the objective of a model over ratings in shards at an alpha, always from the same start.
+Solve = Callable[..., "Solved"]
 
 
 @dataclass(frozen=True)
@@ -64,22 +54,40 @@ class Start:
     ----------
     items : mapping from str to ndarray
         Arrays of items.
-    users : FirstUsers
+    generators : list of Generator
+        What draws the factors of the users of each shard.
     own : ndarray of shape (R - 1,)
         Thresholds of each user.
     """
 
     items: Arrays
-    users: FirstUsers
+    generators: list[np.random.Generator]
     own: NDArray[Any]
 
     @classmethod
     def of(cls, n_factors: int, ratings: ShardedRatings, generator: np.random.Generator) -> Self:
         """Return that of a fit to some ratings."""
         d, R = min(n_factors, *ratings.shape), ratings.n_levels
-        users = FirstUsers(generators_of_shards(generator, np.diff(ratings.bounds), d), d, R)
+        generators = generators_of_shards(generator, np.diff(ratings.bounds), d)
         own = first_users(np.ones(1, np.int64), d, R, np.random.default_rng(0))["own"][0]
-        return cls(first_items(ratings.item_counts, d, generator), users, own)
+        return cls(first_items(ratings.item_counts, d, generator), generators, own)
+
+    def make(self, kind: Callable[..., Part], problem: ShardProblem | ShardLeastSquares) -> Callable[[int], Part]:
+        """Return what makes the parts, given their class."""
+        return partial(_part, kind, problem, self.generators, self.items["V"].shape[1], len(self.own) + 1)
+
+
+def _part(
+    kind: Callable[..., Part],
+    problem: ShardProblem | ShardLeastSquares,
+    generators: list[np.random.Generator],
+    n_factors: int,
+    n_levels: int,
+    k: int,
+) -> Part:
+    """Return the rows of shard k at the start."""
+    counts = np.diff(problem.shards.shard(k).indptr)
+    return kind(k, problem, first_users(counts, n_factors, n_levels, copy.deepcopy(generators[k])))
 
 
 @dataclass(frozen=True)
@@ -115,15 +123,6 @@ class Solved:
         return stored, stored.arrays
 
 
-class Solve(Protocol):
-    """Minimises the objective of a model over ratings in shards at an alpha, always from the same start."""
-
-    def __call__(
-        self, ratings: ShardedRatings, alpha: float, *, tol: float | None = None, callback: Callback | None = None
-    ) -> Solved:
-        """Minimise."""
-
-
 def minimise_by_parts(
     problem: ShardProblem,
     model: Any,
@@ -135,42 +134,13 @@ def minimise_by_parts(
 ) -> tuple[Result, dict[str, NDArray[Any]], Rounds]:
     """Minimise a loss and penalties by L-BFGS; return also the arrays of items, and the parts, which have the rows."""
     tol = model.tol if tol is None else tol
-    parts = ratings.parts(partial(_user_part, problem, start.users), model, _step(alpha, tol))
+    parts = ratings.parts(start.make(partial(UserPart, memory=_MEMORY), problem), model, _step(alpha, tol))
     own = start.own if "own" in problem.penalties else np.zeros(0)
     n = ratings.shape[0]
     trace = partial(Trace, max_iter=model.max_iter, tol=tol, callback=callback)
     vectors = ShardVectors(parts, problem, start.items, n, ratings.item_counts, n * own, _MEMORY, trace)
     result = quasi_newton(vectors, vectors.trace)
     return result, vectors.arrays(), parts
-
-
-@dataclass(frozen=True)
-class KeptLoss:
-    """The objective of the users of a shard at what a model keeps of them.
-
-    Attributes
-    ----------
-    problem : ShardProblem
-    finish : callable
-        Makes what is kept.
-    columns : mapping from str to ndarray
-        Arrays of columns.
-    common : ndarray
-        Mean thresholds.
-    """
-
-    problem: ShardProblem
-    finish: Finish
-    columns: Arrays
-    common: NDArray[Any]
-
-    def __call__(self, k: int, rows: Arrays) -> Answer:
-        """Return the objective of shard k, given its arrays of rows."""
-        kept = self.finish(k, rows)
-        arrays = {"U": kept["U_"], "b": kept["user_bias_"], "own": kept["thresholds_"]}
-        problem = self.problem.of_shard(k, arrays, self.columns, self.common)
-        x = problem.pack(arrays)
-        return {"value": np.array(problem.losses(problem.arrays(x), {}) + problem.smooth_value(x))}
 
 
 def solve_least_squares(
@@ -197,12 +167,12 @@ def solve_least_squares(
     tol : float, optional
     callback : callable, optional
     """
-    d, tol = start.users.n_factors, max(tol or 0, model.tol)
-    mean = float(ratings.level_counts @ ratings.scale) / ratings.n_ratings
+    d, tol = start.items["V"].shape[1], max(tol or 0, model.tol)
+    mean = ratings.mean_of(ratings.scale)
     values = np.append(0.0, ratings.scale - mean).astype(model.dtype)
     ridge = Ridge(d, alpha, model.alpha_bias, by_count)
     problem = ShardLeastSquares(ratings, values, ratings.bounds, ratings.item_counts, ridge)
-    parts = ratings.parts(partial(_least_squares_part, problem, start.users), model, _step(alpha, tol))
+    parts = ratings.parts(start.make(LeastSquaresPart, problem), model, _step(alpha, tol))
     columns = ColumnsInShards(parts, problem)
     trace = Trace(columns, model.max_iter, tol, callback)
     result = descend(columns, columns.pack(start.items), columns.update, trace)
@@ -215,16 +185,6 @@ def solve_least_squares(
 def _step(alpha: float, tol: float) -> str:
     """Return what tells a minimisation from others of a fit."""
     return f"alpha {alpha!r} to {tol!r}"
-
-
-def _user_part(problem: ShardProblem, first: FirstUsers, k: int) -> UserPart:
-    """Return the rows of shard k at the start."""
-    return UserPart(k, problem, first(k, problem.shards.shard(k)), _MEMORY)
-
-
-def _least_squares_part(problem: ShardLeastSquares, first: FirstUsers, k: int) -> LeastSquaresPart:
-    """Return the rows of shard k at the start."""
-    return LeastSquaresPart(k, problem, first(k, problem.shards.shard(k)))
 
 
 def _as_they_are(k: int, rows: Arrays) -> Answer:

@@ -18,11 +18,12 @@ from cofactor.losses import MARGIN_LOSSES, EntryLoss
 from cofactor.model.convergence import warn_if_unfinished, warn_of_unsolved
 from cofactor.model.estimator import learned, param
 from cofactor.penalties import L2, Penalty, RegressedL2
-from cofactor.problems import ObservedProblem
+from cofactor.problems.observed import ObservedProblem, RowsPart, ShardProblem
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.base import FactorModel, around, linked_penalties
 from cofactor.ratings.interaction_model import FitInput, Tags
 from cofactor.solvers import SOLVERS, Result, SolverMismatchError
+from cofactor.solvers.parts import Answer, OneByOne, Parts
 from cofactor.solvers.result import Callback
 
 if TYPE_CHECKING:
@@ -76,8 +77,8 @@ class LossFactorization(FactorModel):
         """Return the boundaries of the users in `ratings`; factors and biases are set already."""
 
     @abstractmethod
-    def _common_thresholds(self, level_counts: NDArray[np.int64], sums: Callable[[], Arrays]) -> NDArray[Any]:
-        """Return the boundaries for unknown users; `sums` has the `threshold_sums` of the users with ratings."""
+    def _common_thresholds(self, level_counts: NDArray[np.int64], sums: Arrays) -> NDArray[Any]:
+        """Return the boundaries for unknown users; `sums` are the `threshold_sums` of the users with ratings."""
 
     # ---------------------------------------------------------------- learning
 
@@ -105,14 +106,11 @@ class LossFactorization(FactorModel):
         penalties = _with_features(self._penalties(alpha), linked_penalties(start, self._linked))
         problem = self._problem(ratings, penalties, start, {})
         result, arrays = self._minimise(problem, start, tol, callback)
-        U, self.V_ = without_rounding(arrays["U"], arrays["V"])
-        self.item_bias_ = arrays["c"]
-        self._set_users(ratings, {**arrays, "U": U})
-        rated = ratings.user_counts > 0
-        common = self._common_thresholds(ratings.level_counts, lambda: threshold_sums(self.thresholds_[rated]))
-        self.common_thresholds_ = common.astype(self.dtype, copy=False)
+        rows = RowsPart(0, arrays)
+        self._finish(ratings, arrays, OneByOne(lambda k: rows, 1))
+        self.__dict__.update(rows.kept)
         if not isinstance(penalties.get("own"), RegressedL2):
-            self.thresholds_[~rated] = self.common_thresholds_
+            self.thresholds_[ratings.user_counts == 0] = self.common_thresholds_
         kept = {**arrays, "U": self.U_, "V": self.V_, "own": self.thresholds_}
         return _at(problem, problem.pack(kept), result), {**start, **arrays}
 
@@ -129,46 +127,41 @@ class LossFactorization(FactorModel):
         callback: Callback | None = None,
     ) -> Solved:
         """Minimise the same objective over ratings in shards, where rows of users are."""
-        from cofactor.problems.observed import ShardProblem
-        from cofactor.ratings.factors.in_shards import KeptLoss, Solved, minimise_by_parts
+        from cofactor.ratings.factors.in_shards import Solved, minimise_by_parts
 
         penalties = self._penalties(alpha)
         loss = self._loss(ratings.n_levels)
         problem = ShardProblem(ratings, self._targets, loss, penalties, np.dtype(self.dtype))
         result, arrays, parts = minimise_by_parts(problem, self, start, ratings, alpha, tol, callback)
         some = copy.copy(self)
-        some.V_, some.item_bias_ = arrays["V"], arrays["c"]
-        longest = max(float(answer["longest"]) for answer in parts.each({"op": "arrays", "then": _longest_of}))
-        negligible = longest * _longest_row(some.V_) < NEGLIGIBLE
-        if negligible:
-            some.V_ = np.zeros_like(some.V_)
-        sums = partial(some._sums_of_shard, ratings, negligible)
-        common = some._common_thresholds(
-            ratings.level_counts, lambda: parts.told(lambda: {"op": "arrays", "then": sums})
-        )
-        common = common.astype(self.dtype, copy=False)
-        finish = partial(some._users_of_shard, ratings, negligible, common)
+        some._finish(ratings, arrays, parts)
         columns = {"V": some.V_, "c": some.item_bias_}
-        kept = KeptLoss(problem, finish, columns, common)
-        objective = float(parts.told(lambda: {"op": "arrays", "then": kept})["value"])
+        kept = partial(_kept_loss, problem, columns, some.common_thresholds_)
+        objective = float(parts.total({"op": "keep", "keep": kept})["value"])
         objective += sum(p.value(columns[name]) for name, p in problem.of_columns.items() if p is not None)
-        learned = {"V_": some.V_, "item_bias_": some.item_bias_, "common_thresholds_": common}
-        return Solved(learned, finish, replace(result, objective=objective), parts)
+        learned = {name: getattr(some, name) for name in ("V_", "item_bias_", "common_thresholds_")}
+        return Solved(learned, _kept_of, replace(result, objective=objective), parts)
+
+    def _finish(self, ratings: Ratings | ShardedRatings, columns: Arrays, parts: Parts) -> None:
+        """Set what is kept of items, and the thresholds of unknown users; let parts make what is kept of users."""
+        longest = max(float(answer["longest"]) for answer in parts.each({"op": "arrays", "then": _longest_of}))
+        negligible = longest * _longest_row(columns["V"]) < NEGLIGIBLE
+        self.V_, self.item_bias_ = np.zeros_like(columns["V"]) if negligible else columns["V"], columns["c"]
+        keep = partial(copy.copy(self)._users_of_shard, ratings, negligible)
+        sums = parts.total({"op": "keep", "keep": keep})
+        common = self._common_thresholds(ratings.level_counts, sums)
+        self.common_thresholds_ = common.astype(self.dtype, copy=False)
 
     def _users_of_shard(
-        self, ratings: ShardedRatings, negligible: bool, common: NDArray[Any] | None, k: int, rows: Arrays
-    ) -> dict[str, NDArray[Any]]:
-        """Return what is kept of the users of a shard, by attribute; zeros where all products of factors are."""
-        some, U = copy.copy(self), rows["U"]
-        some._set_users(ratings.shard(k), {**rows, "U": np.zeros_like(U) if negligible else U}, common)
-        return {name: getattr(some, name) for name in _OF_USERS if hasattr(some, name)}
+        self, ratings: Ratings | ShardedRatings, negligible: bool, k: int, rows: Arrays
+    ) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
+        """Return what is kept of the users of a shard, and the `threshold_sums` of those with ratings.
 
-    def _sums_of_shard(
-        self, ratings: ShardedRatings, negligible: bool, k: int, rows: Arrays
-    ) -> dict[str, NDArray[Any]]:
-        """Return the `threshold_sums` of the users of a shard who have ratings."""
-        thresholds = self._users_of_shard(ratings, negligible, None, k, rows)["thresholds_"]
-        return threshold_sums(thresholds[ratings.shard(k).user_counts > 0])
+        Zeros are kept of their factors where all products of factors are negligible.
+        """
+        some, shard, U = copy.copy(self), ratings.shard(k), rows["U"]
+        some._set_users(shard, {**rows, "U": np.zeros_like(U) if negligible else U})
+        return _kept_of(k, some.__dict__), threshold_sums(some.thresholds_[shard.user_counts > 0])
 
     def _set_users(self, ratings: Ratings, arrays: Arrays, common: NDArray[Any] | None = None) -> None:
         """Set the arrays of users, of whom those without ratings have common thresholds, where these are known."""
@@ -275,6 +268,34 @@ def _at(problem: ObservedProblem, x: NDArray[Any], result: Result) -> Result:
     gradient = np.empty_like(x)
     value = problem.value_gradient(x, gradient) + problem.nonsmooth_value(x)
     return replace(result, x=x, objective=value, certificate=problem.certificate(x, gradient))
+
+
+def _kept_of(k: int, arrays: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """Return what is kept of the users of a shard, by attribute."""
+    return {name: arrays[name] for name in _OF_USERS if name in arrays}
+
+
+def _kept_loss(
+    problem: ShardProblem, columns: Arrays, common: NDArray[Any], k: int, rows: Arrays
+) -> tuple[dict[str, NDArray[Any]], Answer]:
+    """Return what is kept of the users of a shard, those without ratings with common thresholds, and their objective.
+
+    Parameters
+    ----------
+    problem : ShardProblem
+    columns : mapping from str to ndarray
+        Arrays of columns, as they are kept.
+    common : ndarray
+        Mean thresholds.
+    k, rows
+        Number and arrays of the shard.
+    """
+    kept = _kept_of(k, rows)
+    arrays = {"U": kept["U_"], "b": kept["user_bias_"], "own": kept["thresholds_"]}
+    part = problem.of_shard(k, arrays, columns, common)
+    arrays["own"][np.diff(part.entries.indptr) == 0] = common
+    x = part.pack(arrays)
+    return kept, {"value": np.array(part.losses(part.arrays(x), {}) + part.smooth_value(x))}
 
 
 def without_rounding(U: NDArray[Any], V: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

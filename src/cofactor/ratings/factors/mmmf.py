@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -123,11 +123,8 @@ class MMMF(LossFactorization):
         # Of all thresholds, unsorted ones come from unfinished optimisation alone (corrections.md, C7).
         return np.sort(thresholds, axis=1) if self.construction == "all" else thresholds
 
-    def _common_thresholds(
-        self, level_counts: NDArray[np.int64], sums: Callable[[], Mapping[str, NDArray[Any]]]
-    ) -> NDArray[Any]:
-        found = sums()
-        return np.asarray(found["sum"] / found["users"])
+    def _common_thresholds(self, level_counts: NDArray[np.int64], sums: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+        return np.asarray(sums["sum"] / sums["users"])
 
     def _identified(self, ratings: Ratings, thresholds: NDArray[Any]) -> NDArray[Any]:
         """Put thresholds that no rating determines at the end of the half line on which their loss is zero."""

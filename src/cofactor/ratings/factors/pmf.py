@@ -187,7 +187,7 @@ class PMF(FactorModel):
     ) -> tuple[Result, dict[str, NDArray[Any]]]:
         """Minimise J at `alpha` from the arrays `start`; set factors."""
         self.boundaries_ = half_way(self.scale_)
-        self.mean_ = ratings.mean_of(ratings.values)
+        self.mean_ = ratings.mean_of(ratings.scale)
         d = start["U"].shape[1]
         settings: dict[str, Any] = {
             "max_iter": self.max_iter, "tol": self.tol if tol is None else max(tol, self.tol), "callback": callback,

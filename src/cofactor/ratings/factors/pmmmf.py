@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -107,10 +107,8 @@ class PMMMF(LossFactorization):
         self.planes_ = planes
         return boundaries(planes, counts)
 
-    def _common_thresholds(
-        self, level_counts: NDArray[np.int64], sums: Callable[[], Mapping[str, NDArray[Any]]]
-    ) -> NDArray[Any]:
-        return mean_thresholds(sums())
+    def _common_thresholds(self, level_counts: NDArray[np.int64], sums: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+        return mean_thresholds(sums)
 
 
 def boundaries(planes: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:

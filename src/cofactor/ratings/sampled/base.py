@@ -354,20 +354,22 @@ class SampledModel(RatingModel):
 
     def _fit(self, given: FitInput) -> None:
         if given.in_shards:
-            self._fit_in_shards(given)
-            return
+            self._refuse_in_shards(given)
         target = self._target(given)
         earlier = given.before if isinstance(given.before, SampledModel) else self
-        before = self._first_chains(earlier, target)
-        posterior = self._prepare(given)
-        n_sweeps = self.n_sweeps + max(chain.n_sweeps for chain in before)
-        n_turns = -(-len(before) // n_side_by_side(len(before), self.n_jobs))
+        chains, plan = self._first_chains(earlier, target), self._prepare(given)
+        stored = None
+        if given.in_shards:
+            chains, stored = self._run_in_shards(given, plan, chains)
+        else:
+            n_sweeps = self.n_sweeps + max(chain.n_sweeps for chain in chains)
+            n_turns = -(-len(chains) // n_side_by_side(len(chains), self.n_jobs))
 
-        def go_on(chain: Chain, callback: Callback) -> Chain:
-            return self._run(posterior(), chain, n_sweeps - chain.n_sweeps, n_turns, callback)
+            def go_on(chain: Chain, callback: Callback) -> Chain:
+                return self._run(plan(), chain, n_sweeps - chain.n_sweeps, n_turns, callback)
 
-        chains = run_side_by_side(go_on, before, self.n_jobs, given.monitor.stage)
-        self._set_chains(given, FitChains(target, chains))
+            chains = run_side_by_side(go_on, chains, self.n_jobs, given.monitor.stage)
+        self._set_chains(given, FitChains(target, chains), stored)
 
     def _run(self, posterior: Posterior, chain: Chain, n_sweeps: int, n_turns: int, callback: Callback | None) -> Chain:
         """Run a chain, in its share of the time if so many come one after another."""
@@ -490,13 +492,10 @@ class SampledModel(RatingModel):
         sides, parts = decompose_mask(ratings, n_columns, self, self._users_stay(ratings))
         return sides, [parts]
 
-    def _fit_in_shards(self, given: FitInput) -> None:
-        """Run chains, one after another; set what they found."""
-        self._refuse_in_shards(given)
+    def _run_in_shards(self, given: FitInput, plan: Any, chains: list[Chain]) -> tuple[list[Chain], StoredUsers | None]:
+        """Run chains, one after another; return them, and where samples of users stay, if that is not in memory."""
         ratings: Any = given.ratings
-        plan: Any = self._prepare(given)
-        target = self._target(given)
-        chains, done = self._first_chains(self, target), list(plan.before)
+        done = list(plan.before)
         steps = [f"chain {chain.number + 1} of seed {chain.seed}" for chain in chains]
         in_folder = self._users_stay(ratings)
         kept = [self._kept(ratings.place(self, step) / "samples" if in_folder else None) for step in steps]
@@ -528,7 +527,7 @@ class SampledModel(RatingModel):
                 stored = self._stored(ratings, chains, kept, plan.more)
         for parts in done:
             parts.done()
-        self._set_chains(given, FitChains(target, chains), stored)
+        return chains, stored
 
     def _stored(
         self, ratings: Any, chains: list[Chain], kept: list[Kept], more: Mapping[str, NDArray[Any] | None]

@@ -18,7 +18,6 @@ from cofactor.model.estimator import learned, param
 from cofactor.problems.bpmf import (
     GaussianPosterior,
     GaussianUsers,
-    GaussianUsersOfShard,
     fit_ordered_probit,
     settle_in_shards,
 )
@@ -30,7 +29,7 @@ from cofactor.ratings.links import Features, Link, Side
 from cofactor.ratings.reasons import products, without_each
 from cofactor.ratings.sampled.base import SampledModel, UserPlan
 from cofactor.ratings.sampled.chains import FitChains
-from cofactor.ratings.sampled.fold_in import PaddedRatings, PaddedShards
+from cofactor.ratings.sampled.fold_in import PaddedRatings, PaddedShards, padded
 from cofactor.ratings.sampled.probit import TAGS, PosteriorMeans, ProbitDraws, expectation_slopes
 from cofactor.ratings.sampled.samples import Sample, Samples
 from cofactor.ratings.shard_folder import StoredUsers
@@ -173,25 +172,19 @@ class BPMF(SampledModel):
 
     def _prepare(self, given: FitInput) -> UserPlan:
         ratings: Any = given.ratings
-        here, levels = isinstance(ratings, Ratings), np.arange(1, ratings.n_levels + 1)
-        self.mean_ = (
-            ratings.mean_of(ratings.levels) if here else float(ratings.level_counts @ levels) / ratings.n_ratings
-        )
+        here = isinstance(ratings, Ratings)
+        self.mean_ = ratings.mean_of(np.arange(1, ratings.n_levels + 1))
         sides, _ = self._linked_sides(given, None, 0)
         self.links_ = sides.links
         values, noise, (_, m) = self._values(ratings.n_levels), self._fixed_noise, ratings.shape
         prior, items = self._prior("user", sides.users(0)), self._prior("item", sides.items)
-        problem: Any = None
-        make: Callable[[int], GaussianUsers]
-        if here:
-            data, weights = PaddedRatings.of(ratings), ratings.weights
-            mass = float(ratings.n_ratings if weights is None else weights.sum())
-            make = partial(_users_here, data, values, prior, weights)
-        else:
-            mass, counts = float(ratings.n_ratings), np.append(ratings.item_counts, 0)
+        problem, weights = None, ratings.weights if here else None
+        if not here:
             ridge = Ridge(self.n_factors, 1.0, None)  # until a chain is settled
+            counts = np.append(ratings.item_counts, 0)
             problem = ShardLeastSquares(PaddedShards(ratings), values, ratings.bounds, counts, ridge)
-            make = partial(GaussianUsersOfShard, problem)
+        mass = float(ratings.n_ratings if weights is None else weights.sum())
+        make = partial(_users_of_shard, padded(ratings), values, prior, weights, problem)
 
         def posterior(users: Any) -> Posterior:
             settle = users.own.settle if here else partial(settle_in_shards, users, problem)
@@ -282,11 +275,9 @@ class BPMF(SampledModel):
             raise InvalidInputError("links of this model must be to features of the caller")
 
 
-def _users_here(
-    data: PaddedRatings, values: NDArray[np.float64], prior: NormalWishartPrior, weights: NDArray[Any] | None, k: int
-) -> GaussianUsers:
-    """Return all users, who are in memory."""
-    return GaussianUsers(lambda: data, values, prior, weights)
+def _users_of_shard(opened: Callable[[int], PaddedRatings], *given: Any) -> GaussianUsers:
+    """Return the users of a shard, whose number comes last."""
+    return GaussianUsers(partial(opened, given[-1]), *given)
 
 
 def learned_boundaries(
