@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cofactor.ratings.factors.pmf import PMF
     from cofactor.ratings.factors.pmmmf import PMMMF
     from cofactor.ratings.factors.svd import RatingSVD
-    from cofactor.ratings.ids import IdMap
+    from cofactor.ratings.ids import IdMap, IdSelection
     from cofactor.ratings.profiles.attitudes import URP, Attitude
     from cofactor.ratings.profiles.gplvm import GPLVM
     from cofactor.ratings.ranking import (
@@ -90,6 +90,7 @@ __all__ = [
     "GibbsIPMMMF",
     "GibbsMMMF",
     "IdMap",
+    "IdSelection",
     "ImplicitALS",
     "ImplicitModel",
     "ItemKNN",
