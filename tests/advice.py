@@ -481,13 +481,13 @@ CASES: list[tuple[str, str | list[str]]] = [
         ["cofactor recommend bare.cofactor --user 1 -n 3 --include-seen", "als.save('with.cofactor', ratings=True)"],
     ),
     (
-        "cofactor similar bare.cofactor 1",
-        ["cofactor similar bare.cofactor 1 --min-ratings 0", "als.save('with.cofactor', ratings=True)"],
+        "cofactor similar bare.cofactor --item 1",
+        ["cofactor similar bare.cofactor --item 1 --min-ratings 0", "als.save('with.cofactor', ratings=True)"],
     ),
-    ("cofactor similar folded.cofactor 1", "cofactor similar als.cofactor 1"),
+    ("cofactor similar folded.cofactor --item 1", "cofactor similar als.cofactor --item 1"),
     (
-        "cofactor similar als.cofactor 1 --users --titles new.csv",
-        ["cofactor similar als.cofactor 1 --users", "cofactor similar als.cofactor 1 --titles titles.csv"],
+        "cofactor similar als.cofactor --user 1 --titles new.csv",
+        ["cofactor similar als.cofactor --user 1", "cofactor similar als.cofactor --item 1 --titles titles.csv"],
     ),
     (
         "cofactor recommend als.cofactor --user 1 -n 3 --titles new.csv",

@@ -252,14 +252,14 @@ CASES: list[tuple[str, str | list[str]]] = [
         [COMPARE, "cofactor compare good.csv clicked.csv --model ease --implicit --splits 2"],
     ),
     (
-        "cofactor similar als.cofactor 1 --users --titles titles.csv",
-        "cofactor similar als.cofactor 1 --users --min-ratings 0",
+        "cofactor similar als.cofactor --user 1 --titles titles.csv",
+        "cofactor similar als.cofactor --user 1 --min-ratings 0",
     ),
     (
-        "cofactor similar als.cofactor 999 --users",
+        "cofactor similar als.cofactor --user 999",
         [
             "cofactor update als.cofactor new.csv --out updated.cofactor",
-            "cofactor similar updated.cofactor 999 --users --min-ratings 0",
+            "cofactor similar updated.cofactor --user 999 --min-ratings 0",
         ],
     ),
     ("cofactor update tagger.cofactor sky.csv", LABEL),

@@ -151,7 +151,9 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
 @pytest.fixture(scope="module")
 def server(models: Models) -> Iterator[Client]:
     """A server that takes four requests at a time."""
+    (models.folder / "filters").mkdir(exist_ok=True)
     arguments = ["serve", *models.arguments, "--port", "0", "--max-concurrent", "4", "--max-batch", "50"]
+    arguments += ["--filters", str(models.folder / "filters")]
     with Command(arguments, models.folder, {}) as child:
         yield Client(child)
 

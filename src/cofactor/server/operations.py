@@ -618,7 +618,7 @@ def _described(one: Operation, components: Mapping[str, Any], known: Mapping[str
         example = "stock" if name == "name" else known["user" if "/users/" in one.path else "item"]
         schema = {"type": ["string", "number"]}
         parameters.insert(0, {"name": name, "in": "path", "required": True, "schema": schema, "example": example})
-    return described | ({"parameters": parameters} if parameters else {})
+    return described | {"parameters": parameters}
 
 
 def _content(name: str, **more: Any) -> dict[str, Any]:
