@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.children import Command
-from tests.server.conftest import Client
+from tests.server.conftest import Client, asked_by
 from tests.server.said import rows, rows_of
 
 from cofactor.datasets import make_ratings
@@ -314,6 +315,15 @@ def test_filters_need_a_folder_and_a_key(shop, tmp_path) -> None:
             assert "--filters FOLDER" in client.ask(method, path, body).json["error"]["advice"]
     with Command(["serve", model, "--port", "0", "--filters", "nowhere"], tmp_path, {}) as child:
         assert child.process.wait() == 2
+
+
+def test_commands_of_the_how_to(shop) -> None:
+    """From top to bottom."""
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "serve.md"
+    commands = asked_by("\n".join(re.findall(r"```sh\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)))
+    assert len(commands) > 10
+    answers = [shop.client.ask(one.method, one.path, one.body) for one in commands]
+    assert [one.json for one in answers if one.status != 200] == []
 
 
 def test_no_mistakes_were_made(shop) -> None:

@@ -28,11 +28,12 @@ from cofactor.server.operations import OPERATIONS, Limits, Operation, Question, 
 from cofactor.service.served import Served
 
 _FOLDER = Path(__file__).parent / "page"
-_SCRIPTS = ("page", "asking", "cards", "choices", "dom", "labels", "ratings", "stars", "state")
+_SCRIPTS = ("page", "asking", "cards", "choices", "docs", "dom", "labels", "ratings", "stars", "state")
 
 #: Files of the page by their addresses.
-FILES = {"/": _FOLDER / "page.html", "/colours.css": COLOURS} | {
-    f"/{name}": _FOLDER / name for name in ("page.css", "parts.css", "icon.svg", *(f"{one}.js" for one in _SCRIPTS))
+FILES = {"/": _FOLDER / "page.html", "/docs": _FOLDER / "docs.html", "/colours.css": COLOURS} | {
+    f"/{name}": _FOLDER / name
+    for name in ("page.css", "parts.css", "docs.css", "icon.svg", *(f"{one}.js" for one in _SCRIPTS))
 }
 
 _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
