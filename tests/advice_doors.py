@@ -553,6 +553,10 @@ CASES: list[tuple[str, str | list[str]]] = [
         ],
     ),
     (
+        "ask('POST /v1/tags {\"rows\": [[1, 2]]}', models={'default': served})",
+        "cofactor serve als.cofactor tags=tagger.cofactor --port 0",
+    ),
+    (
         'POST /v1/tags {"model": "tagger", "rows": [[1, 2], [1, 2], [1, 2]], "top": 40}',
         [
             'POST /v1/tags {"model": "tagger", "rows": [[1, 2], [1, 2], [1, 2]], "top": 1}',

@@ -168,7 +168,9 @@ class FilterFolder:
 
     def _read_only(self, name: str, error: OSError) -> InvalidInputError:
         advice = "let the server write into the folder of --filters, or change the file there yourself"
-        return InvalidInputError(f"nothing was changed: {error.strerror}", argument="name", found=name, advice=advice)
+        return InvalidInputError(
+            f"nothing was changed: {error.strerror or error}", argument="name", found=name, advice=advice
+        )
 
 
 def _damaged(name: str, argument: str, why: str) -> InvalidInputError:

@@ -260,7 +260,7 @@ def _rules_asked(question: Question) -> dict[str, Any] | None:
     given = getattr(question.asked, "rules", None)
     if given is None:
         return None
-    rules = {name: value for name, value in msgspec.structs.asdict(given).items() if value not in (None, 0)}
+    rules = {name: value for name, value in msgspec.structs.asdict(given).items() if value is not None}
     for name in ("groups", "boost"):
         argument = f"rules.{name}"
         if isinstance(rules.get(name), str):

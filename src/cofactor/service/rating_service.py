@@ -37,6 +37,7 @@ from cofactor.typing import SideName
 _ITEMS_PER_BLOCK = 500_000
 #: Pairs that are predicted before they are written: a few megabytes to send to a worker.
 _PAIRS_PER_BLOCK = 100_000
+_MOST_RULES = 4  #: that are kept, with what was looked up for them
 _FEW_REASONS = 3  #: own items that are named beside a recommendation
 
 #: A user who was not in training: ids of items with their ratings; None as rating of a model of interactions.
@@ -396,10 +397,21 @@ class RatingService(ModelService):
     def _rules(self, rules: Mapping[str, Any], *, folding: bool) -> Rules:
         """Return the rules that a caller asks for; errors name them as parts of these."""
         vectors = {"vectors": self._vectors} if folding and rules.get("diversity") and self._vectors else {}
-        try:
-            return Rules(**rules, **vectors)
-        except InvalidInputError as error:
-            raise _of_rules(error) from None
+        key = folding, *((name, id(of) if name in ("groups", "boost") else repr(of)) for name, of in rules.items())
+        if key not in self._made_rules:
+            try:
+                made = Rules(**rules, **vectors)
+            except InvalidInputError as error:
+                raise _of_rules(error) from None
+            while len(self._made_rules) >= _MOST_RULES:
+                del self._made_rules[next(iter(self._made_rules))]
+            self._made_rules[key] = made
+        return self._made_rules[key]
+
+    @cached_property
+    def _made_rules(self) -> dict[Any, Rules]:
+        """The last rules, which hold what they were made of: a filter gives the same groups and boosts again."""
+        return {}
 
     @cached_property
     def _vectors(self) -> Vectors | None:
@@ -409,13 +421,11 @@ class RatingService(ModelService):
     def _new_items(self, rows: Sequence[Mapping[str, Any]]) -> FeatureTable:
         """Return features of new items that a caller describes."""
         if not rows:
-            raise InvalidInputError("is empty", argument="new_items", advice="describe at least one item")
+            raise InvalidInputError("is empty, expected at least one item", argument="new_items")
         for k, row in enumerate(rows):
-            lacking = [name for name in ("id", *rows[0]) if name not in row]
-            if lacking or len(row) != len(rows[0]):
-                problem = f"has no {lacking[0]}" if lacking else "has other columns than the first one"
-                advice = "give each its id, and the columns of training"
-                raise InvalidInputError(problem, argument=f"new_items[{k}]", found=dict(row), advice=advice)
+            if "id" not in row or set(row) != set(rows[0]):
+                problem = "expected an id, and the same columns as of the first one"
+                raise InvalidInputError(problem, argument=f"new_items[{k}]", found=dict(row))
         columns = {name: [row[name] for row in rows] for name in rows[0] if name != "id"}
         table = FeatureTable.read(([self.items.match(row["id"]) for row in rows], columns), "new_items")
         new = new_rows(self.model.items_, table)
