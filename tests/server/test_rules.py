@@ -63,7 +63,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     (folder / "filters").mkdir()
     arguments = [f"{name}={folder / name}.cofactor" for name in models]
     given = ["serve", *arguments, "--port", "0", "--workers", "2", "--filters", str(folder / "filters")]
-    with Command([*given, "--max-items", "1000"], folder, {}) as child:
+    with Command([*given, "--max-items", "1000", "--max-seconds", "240"], folder, {}) as child:
         yield Shop(Client(child), models, folder / "filters")
 
 
@@ -211,7 +211,7 @@ def test_a_file_in_the_folder_is_a_filter(shop) -> None:
     asked = {"users": [7], "candidates": "night", "exclude_seen": False}
     for _ in range(4):
         assert {one["item"] for one in shop.lists(**asked)[0]["items"]} == {1, 5}
-    for damaged in ('{"items": [1, 5', "", "[1]", '{"items": [1], "items": [2]}', '{"items": [null]}'):
+    for damaged in ('{"items": [1, 5', "", "[1]", '{"items": [null]}'):
         (shop.filters / "night.json").write_text(damaged)
         for _ in range(4):
             error = shop.refused("POST", ASK, asked)
@@ -314,7 +314,8 @@ def test_filters_need_a_folder_and_a_key(shop, tmp_path) -> None:
         ):
             assert "--filters FOLDER" in client.ask(method, path, body).json["error"]["advice"]
     with Command(["serve", model, "--port", "0", "--filters", "nowhere"], tmp_path, {}) as child:
-        assert child.process.wait() == 2
+        child.process.join()
+        assert child.returncode == 2
 
 
 def test_commands_of_the_how_to(shop) -> None:

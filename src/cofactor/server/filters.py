@@ -13,7 +13,7 @@ import msgspec
 from cofactor.errors import InvalidInputError
 from cofactor.files import replacing
 from cofactor.ratings import IdSelection
-from cofactor.server.failures import NotFoundError, RefusalError, parsed
+from cofactor.server.failures import NotFoundError
 from cofactor.server.schemas import FilterItems
 from cofactor.service.served import FileVersion
 from cofactor.text import did_you_mean
@@ -125,9 +125,9 @@ class FilterFolder:
         if len(data) > self.most:
             raise _damaged(name, argument, f"it has more than {self.most:,} bytes")
         try:
-            found = ItemFilter(name, parsed(data, FilterItems).items)
-        except RefusalError as error:
-            raise _damaged(name, argument, error.told()) from error
+            found = ItemFilter(name, msgspec.json.decode(data, type=FilterItems).items)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise _damaged(name, argument, str(error)) from error
         self._known[name] = before, found
         return found
 

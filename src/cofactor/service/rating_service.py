@@ -357,8 +357,9 @@ class RatingService(ModelService):
         found: IdSelection = known.select(items, "items")
         if not found.unknown:
             return found
-        others = known.select([self.items.match(one) for one in found.unknown], "items")
-        return IdSelection(known, np.union1d(found.places, others.places), others.unknown)
+        read = [(one, self.items.match(one)) for one in found.unknown]
+        others = known.select([own for one, own in read if own is not one], "items")
+        return IdSelection(known, np.union1d(found.places, others.places), [one for one, own in read if own is one])
 
     def by_item(self, values: Mapping[str, Any], argument: str) -> dict[Any, Any]:
         """Return what is said of items by the text of their ids, by the ids of the model.
