@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -249,7 +249,7 @@ def _items_asked(question: Question, name: str) -> Any:
         by_name, named = name, given
     if named is not None:
         return question.filters.get(named, by_name).selected(question.service)
-    of_each = given.values() if isinstance(given, dict) else [given or ()]
+    of_each: Iterable[Any] = given.values() if isinstance(given, dict) else [given or ()]
     advice = f"put them under /v1/filters/NAME, and give the name as {name}"
     question.limits.check(sum(map(len, of_each)), "items", name, advice)
     return given

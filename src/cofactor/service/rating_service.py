@@ -383,7 +383,8 @@ class RatingService(ModelService):
         if items is None or (isinstance(items, IdSelection) and new is None):
             return items
         found = items if isinstance(items, IdSelection) else self.select(items)
-        unknown, of_new = found.unknown, []
+        unknown: list[Any] = found.unknown
+        of_new: list[Any] = []
         if new is not None and unknown:
             ids = IdsByText(new.ids)
             places = new.ids.index([ids.match(one) for one in unknown])
@@ -397,7 +398,9 @@ class RatingService(ModelService):
 
     def _rules(self, rules: Mapping[str, Any], *, folding: bool) -> Rules:
         """Return the rules that a caller asks for; errors name them as parts of these."""
-        vectors = {"vectors": self._vectors} if folding and rules.get("diversity") and self._vectors else {}
+        vectors: dict[str, Any] = (
+            {"vectors": self._vectors} if folding and rules.get("diversity") and self._vectors else {}
+        )
         key = folding, *((name, id(of) if name in ("groups", "boost") else repr(of)) for name, of in rules.items())
         if key not in self._made_rules:
             try:
