@@ -426,7 +426,7 @@ CASES: list[tuple[str, str | list[str]]] = [
         'PUT /v1/filters/torn {"items": [1]}',
     ),
     (
-        "__import__('os').makedirs('filters/full.json'); ask('PUT /v1/filters/full {\"items\": [1]}')",
+        "__import__('os').makedirs('filters/full.json', exist_ok=True); ask('PUT /v1/filters/full {\"items\": [1]}')",
         "cofactor serve als.cofactor --filters filters --port 0",
     ),
     (

@@ -591,7 +591,7 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     (
         "ask('GET /v1/users/1/recommendations', models={'tagger': server.Served('tagger', __import__('cofactor.service', fromlist='x').service_of(tagger))})",
-        "GET /v1/users/1/recommendations",
+        ["cofactor serve tagger.cofactor films=als.cofactor --port 0", "GET /v1/users/1/recommendations"],
     ),
     (
         "ask('GET /v1/model', models={'x': server.Served('x', Broken(als))}, headers={'X-Request-ID': 'mine'})",
