@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import json
+
 #: Ratings in a database, and the query that selects them.
 SQL = "(lambda base: (base.execute('CREATE TABLE rated (user, item, rating)'), base.executemany('INSERT INTO rated VALUES (?, ?, ?)', table.to_numpy().tolist())) and base)(__import__('sqlite3').connect(':memory:'))"
 QUERY = "SELECT user, item, rating FROM rated"
@@ -374,8 +376,70 @@ CASES: list[tuple[str, str | list[str]]] = [
         'POST /v1/recommendations {"users": [{"ratings": [{"item": 1, "rating": 5}]}]}',
     ),
     (
-        'POST /v1/recommendations {"users": [1], "candidates": [1, "none"]}',
-        'POST /v1/recommendations {"users": [1], "candidates": [1]}',
+        'POST /v1/recommendations {"users": [{"ratings": [{"item": "none", "rating": 5}]}]}',
+        'POST /v1/recommendations {"users": [{"ratings": [{"item": 1, "rating": 5}]}]}',
+    ),
+    (
+        'POST /v1/recommendations {"users": [{"ratings": [{"item": 1}]}]}',
+        'POST /v1/recommendations {"users": [{"ratings": [{"item": 1, "rating": 5}]}]}',
+    ),
+    (
+        'POST /v1/recommendations {"users": [{"ratings": [{"item": 1}, {"item": 2, "rating": 5}]}], "model": "recommender"}',
+        [
+            'POST /v1/recommendations {"users": [{"ratings": [{"item": 1, "rating": 5}]}], "model": "recommender"}',
+            'POST /v1/recommendations {"users": [{"ratings": [{"item": 1}, {"item": 2}]}], "model": "recommender"}',
+        ],
+    ),
+    (
+        'POST /v1/recommendations {"users": [1], "candidates": [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]}',
+        [
+            'PUT /v1/filters/some {"items": [1]}',
+            'POST /v1/recommendations {"users": [1], "exclude_seen": false, "candidates": "some"}',
+        ],
+    ),
+    (
+        "GET /v1/users/1/recommendations?candidates=1&candidates_filter=some",
+        "GET /v1/users/1/recommendations?candidates_filter=some",
+    ),
+    (
+        'POST /v1/recommendations {"users": [1], "rules": {"boost": "some"}}',
+        [
+            'PUT /v1/filters/some {"items": {"1": 2}}',
+            'POST /v1/recommendations {"users": [1], "rules": {"boost": "some"} }',
+        ],
+    ),
+    (
+        f'POST /v1/recommendations {{"users": [1], "rules": {{"boost": {json.dumps(dict.fromkeys(range(11), 1))}}}}}',
+        [
+            'PUT /v1/filters/offers {"items": {"1": 2}}',
+            'POST /v1/recommendations {"users": [1], "rules": {"boost": "offers"}}',
+        ],
+    ),
+    (
+        'POST /v1/recommendations {"users": [1], "rules": {"boost": {"1": 1, "1.0": 2}}}',
+        'POST /v1/recommendations {"users": [1], "rules": {"boost": {"1": 1}}}',
+    ),
+    ('PUT /v1/filters/other {"items": ["none"]}', 'PUT /v1/filters/other {"items": [1]}'),
+    ("ask('GET /v1/filters', filters=False)", "cofactor serve als.cofactor --filters filters --port 0"),
+    (
+        "open('filters/torn.json', 'w').close(); ask('GET /v1/filters/torn')",
+        'PUT /v1/filters/torn {"items": [1]}',
+    ),
+    (
+        "__import__('os').makedirs('filters/full.json', exist_ok=True); ask('PUT /v1/filters/full {\"items\": [1]}')",
+        "cofactor serve als.cofactor --filters filters --port 0",
+    ),
+    (
+        "__import__('cofactor.server.filters', fromlist='x').FilterFolder('nowhere', 9)",
+        "__import__('cofactor.server.filters', fromlist='x').FilterFolder('filters', 9)",
+    ),
+    (
+        "als.recommend([1], candidates=ratings.IdMap([1, 'other']).select([1]))",
+        "als.recommend([1], exclude_seen=False, candidates=als.items_.select([1]))",
+    ),
+    (
+        "cofactor similar als.cofactor",
+        ["cofactor similar als.cofactor --item 1", "cofactor similar als.cofactor --user 1 --min-ratings 0"],
     ),
     (
         'POST /v1/recommendations {"users": [1], "model": "recommender", "quantile": 0.8}',
@@ -481,13 +545,13 @@ CASES: list[tuple[str, str | list[str]]] = [
         ["cofactor recommend bare.cofactor --user 1 -n 3 --include-seen", "als.save('with.cofactor', ratings=True)"],
     ),
     (
-        "cofactor similar bare.cofactor 1",
-        ["cofactor similar bare.cofactor 1 --min-ratings 0", "als.save('with.cofactor', ratings=True)"],
+        "cofactor similar bare.cofactor --item 1",
+        ["cofactor similar bare.cofactor --item 1 --min-ratings 0", "als.save('with.cofactor', ratings=True)"],
     ),
-    ("cofactor similar folded.cofactor 1", "cofactor similar als.cofactor 1"),
+    ("cofactor similar folded.cofactor --item 1", "cofactor similar als.cofactor --item 1"),
     (
-        "cofactor similar als.cofactor 1 --users --titles new.csv",
-        ["cofactor similar als.cofactor 1 --users", "cofactor similar als.cofactor 1 --titles titles.csv"],
+        "cofactor similar als.cofactor --user 1 --titles new.csv",
+        ["cofactor similar als.cofactor --user 1", "cofactor similar als.cofactor --item 1 --titles titles.csv"],
     ),
     (
         "cofactor recommend als.cofactor --user 1 -n 3 --titles new.csv",

@@ -252,14 +252,14 @@ CASES: list[tuple[str, str | list[str]]] = [
         [COMPARE, "cofactor compare good.csv clicked.csv --model ease --implicit --splits 2"],
     ),
     (
-        "cofactor similar als.cofactor 1 --users --titles titles.csv",
-        "cofactor similar als.cofactor 1 --users --min-ratings 0",
+        "cofactor similar als.cofactor --user 1 --titles titles.csv",
+        "cofactor similar als.cofactor --user 1 --min-ratings 0",
     ),
     (
-        "cofactor similar als.cofactor 999 --users",
+        "cofactor similar als.cofactor --user 999",
         [
             "cofactor update als.cofactor new.csv --out updated.cofactor",
-            "cofactor similar updated.cofactor 999 --users --min-ratings 0",
+            "cofactor similar updated.cofactor --user 999 --min-ratings 0",
         ],
     ),
     ("cofactor update tagger.cofactor sky.csv", LABEL),
@@ -553,6 +553,10 @@ CASES: list[tuple[str, str | list[str]]] = [
         ],
     ),
     (
+        "ask('POST /v1/tags {\"rows\": [[1, 2]]}', models={'default': served})",
+        "cofactor serve als.cofactor tags=tagger.cofactor --port 0",
+    ),
+    (
         'POST /v1/tags {"model": "tagger", "rows": [[1, 2], [1, 2], [1, 2]], "top": 40}',
         [
             'POST /v1/tags {"model": "tagger", "rows": [[1, 2], [1, 2], [1, 2]], "top": 1}',
@@ -587,7 +591,7 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     (
         "ask('GET /v1/users/1/recommendations', models={'tagger': server.Served('tagger', __import__('cofactor.service', fromlist='x').service_of(tagger))})",
-        "GET /v1/users/1/recommendations",
+        ["cofactor serve tagger.cofactor films=als.cofactor --port 0", "GET /v1/users/1/recommendations"],
     ),
     (
         "ask('GET /v1/model', models={'x': server.Served('x', Broken(als))}, headers={'X-Request-ID': 'mine'})",

@@ -6,6 +6,7 @@ import ast
 import asyncio
 import io
 import json
+import os
 import re
 import shlex
 import sys
@@ -25,6 +26,7 @@ from cofactor.cli import main
 from cofactor.progress import when_compiling
 from cofactor.server import Access
 from cofactor.server.app import application
+from cofactor.server.filters import FilterFolder
 from cofactor.server.operations import Limits
 from cofactor.server.working import Listening
 from cofactor.service import service_of
@@ -48,6 +50,9 @@ FILES = _joined(part.FILES for part in _PARTS)
 CASES = [case for part in _PARTS for case in part.CASES]
 
 
+_METHODS = ("GET", "POST", "PUT", "DELETE")
+
+
 class Doors:
     """Ways to call: Python, with names each of which is made when it is first used, a shell, and HTTP."""
 
@@ -60,7 +65,7 @@ class Doors:
 
     def make(self, what: str) -> None:
         """Make the names that a call uses."""
-        is_python = what.split(" ", 1)[0] not in ("GET", "POST", "cofactor")
+        is_python = what.split(" ", 1)[0] not in (*_METHODS, "cofactor")
         for node in ast.walk(ast.parse(what if is_python else ",".join(SERVED))):
             if isinstance(node, ast.Name) and node.id in NAMES and node.id not in self.names:
                 self.make(NAMES[node.id])
@@ -74,7 +79,7 @@ class Doors:
 
     def _said(self, what: str) -> tuple[str, bool]:
         first, _, rest = what.partition(" ")
-        if first in ("GET", "POST"):
+        if first in _METHODS:
             return self._asked(what)
         if first == "cofactor":
             return _run(shlex.split(rest))
@@ -100,13 +105,15 @@ class Doors:
         models: Mapping[str, Served] | None = None,
         access: Access | None = None,
         headers: Mapping[str, str] | None = None,
+        filters: bool = True,
         **limits: Any,
     ) -> tuple[str, bool]:
         """Ask models over HTTP; what is given besides is in the place of the usual."""
         method, path, *body = what.split(" ", 2)
-        app = application(
-            models or self.models, Limits(**{"n": 50, "batch": 20, "rows": 100, "body": 2000} | limits), access
-        )
+        os.makedirs("filters", exist_ok=True)
+        given = Limits(**{"n": 50, "batch": 20, "rows": 100, "body": 2000, "items": 10} | limits)
+        folder = FilterFolder("filters", given.filter) if filters else None
+        app = application(models or self.models, given, access, filters=folder)
         status, answer = asyncio.run(_answer(app, method, path, "".join(body).encode(), headers or {}))
         return ("", False) if status == 200 else (json.loads(answer)["error"]["message"], True)
 
@@ -118,7 +125,7 @@ def _command(arguments: str) -> None:
         raise ValueError(said)
 
 
-def _listen(models: object, host: str, port: int, *_: object) -> None:
+def _listen(models: object, host: str, port: int, *_: object, **__: object) -> None:
     """Serve as `cofactor.server.run` does, and end at once."""
     Listening(host, port).close()
 

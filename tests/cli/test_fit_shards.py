@@ -113,7 +113,7 @@ def test_samples_of_users_stay_in_the_folder_where_that_is_asked(run, folder: Pa
     )
 
 
-@pytest.mark.parametrize("command", [["recommend", "--all"], ["predict", "-"], ["similar", "1"]])
+@pytest.mark.parametrize("command", [["recommend", "--all"], ["predict", "-"], ["similar", "--item", "1"]])
 def test_a_folder_is_no_model(run, folder: Path, command: list[str]) -> None:
     error = run(command[0], folder, *command[1:]).error
     assert f"{folder}: is a folder of sharded ratings, and no model; fit one to it: cofactor fit {folder}" in error

@@ -261,7 +261,7 @@ def test_a_recommender_of_ratings_recommends_and_predicts(run, csv: Path) -> Non
     table = csv.with_name("predicted.csv")
     assert run("predict", file, csv, "--proba", "--out", table).status == 0
     assert table.read_text().startswith("user,item,prediction,score,p_1,")
-    assert run("similar", file, 3, "-n", 2).status == 0
+    assert run("similar", file, "--item", 3, "-n", 2).status == 0
 
 
 @pytest.mark.parametrize(

@@ -194,7 +194,7 @@ def test_titles(run, model: Path, tmp_path: Path) -> None:
     titles.write_text("id,title\n1,Up\n2,Heat\n")
     other = tmp_path / "other.csv"
     other.write_text("Up,1\nHeat,2\n")
-    for asked in (["recommend", model, "--user", 5], ["similar", model, 3]):
+    for asked in (["recommend", model, "--user", 5], ["similar", model, "--item", 3]):
         outcome = run(*asked, "--titles", titles)
         assert (outcome.status, outcome.err) == (0, f"cofactor: note: {titles}: has no title of 38 of 40 items\n")
         error = run(*asked, "--titles", other).error
@@ -302,7 +302,7 @@ def test_bad_ratings_of_new_users(run, model: Path, content: str, message: str) 
 def test_an_unknown_user_with_a_name_is_told_similar_ones(run, named_csv: Path, tmp_path: Path, fit_once) -> None:
     columns = ("--user", "who", "--item", "film", "--rating", "stars given")
     model = fit_once(named_csv, "-m", "als", "--alpha", 3, *columns, out=tmp_path / "named.cofactor")
-    for command in (("recommend", model, "--user", "user_07"), ("similar", model, "user_07", "--users")):
+    for command in (("recommend", model, "--user", "user_07"), ("similar", model, "--user", "user_07")):
         assert "did you mean user 07" in run(*command).error
 
 

@@ -13,22 +13,26 @@ from cofactor.ratings import URP
 
 def test_it_is_what_the_library_finds(run, model: Path, tmp_path: Path) -> None:
     (tmp_path / "titles.csv").write_text("id,title\n3,Up\n7,Alien\n")
-    found = json.loads(run("similar", model, 3, 7, "-n", 2, "--titles", tmp_path / "titles.csv", "--json").out)
+    found = json.loads(
+        run("similar", model, "-i", 3, "--item", 7, "-n", 2, "--titles", tmp_path / "titles.csv", "--json").out
+    )
     ids, similarities = cofactor.load(model).similar_items([3, 7], 2)
     assert [row["item"] for row in found] == [3, 3, 7, 7]
     assert [row["similar"] for row in found] == ids.ravel().tolist()
     assert [row["similarity"] for row in found] == pytest.approx(similarities.ravel().tolist(), rel=1e-6)
     assert {row["title"] for row in found} <= {"Up", "Alien", ""}
-    users = json.loads(run("similar", model, 5, "--users", "-n", 3, "--json").out)
+    users = json.loads(run("similar", model, "--user", 5, "-n", 3, "--json").out)
     assert [row["similar"] for row in users] == cofactor.load(model).similar_users([5], 3)[0][0].tolist()
 
 
 def test_what_is_refused(run, model: Path, data, tmp_path: Path) -> None:
-    assert "ID 999: was not in training" in run("similar", model, 999).err
-    assert run("similar", model, 999).status == 2
-    assert "--titles names items" in run("similar", model, 3, "--users", "--titles", "ml-100k").err
+    assert "--item 999: was not in training" in run("similar", model, "--item", 999).err
+    assert run("similar", model, "--item", 999).status == 2
+    for none in ((), ("--item", 3, "--user", 5)):
+        assert "--item ID, or --user ID" in run("similar", model, *none).err
+    assert "--titles names items" in run("similar", model, "--user", 3, "--titles", "ml-100k").err
     URP(2, tol=0.1).fit(data.X, data.y).save(tmp_path / "urp")
-    assert "URP has no factors by which items are similar" in run("similar", tmp_path / "urp", 3).err
+    assert "URP has no factors by which items are similar" in run("similar", tmp_path / "urp", "--item", 3).err
     made, _ = make_labels(80, 20, random_state=0)
     KNNVote(threshold=0).fit(made.X, made.Y).save(tmp_path / "tags")
-    assert "is a model of labels, which has no similar items" in run("similar", tmp_path / "tags", 3).err
+    assert "is a model of labels, which has no similar items" in run("similar", tmp_path / "tags", "--item", 3).err

@@ -151,7 +151,9 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
 @pytest.fixture(scope="module")
 def server(models: Models) -> Iterator[Client]:
     """A server that takes four requests at a time."""
+    (models.folder / "filters").mkdir(exist_ok=True)
     arguments = ["serve", *models.arguments, "--port", "0", "--max-concurrent", "4", "--max-batch", "50"]
+    arguments += ["--filters", str(models.folder / "filters")]
     with Command(arguments, models.folder, {}) as child:
         yield Client(child)
 
@@ -170,15 +172,23 @@ class Asked:
 
 def documented(section: str) -> list[Asked]:
     """Return the requests by curl that a section of the document shows."""
-    found: list[Asked] = []
-    for block in blocks(section, ""):
-        _, *commands = re.split(r"(?:^|\n)curl ", f"\n{block}")
-        for command in commands:
-            address, *more = shlex.split(command)
-            assert more[::2] in ([], ["-d"])
-            path = address.removeprefix("http://127.0.0.1:8000")
-            found.append(Asked("POST" if more else "GET", path, json.loads(more[1]) if more else None))
+    found = [one for block in blocks(section, "") for one in asked_by(block)]
     assert found
+    return found
+
+
+def asked_by(code: str) -> list[Asked]:
+    """Return the requests by curl in a block of code."""
+    found: list[Asked] = []
+    _, *commands = re.split(r"(?:^|\n)curl ", f"\n{code}")
+    for command in commands:
+        words = shlex.split(command)
+        method = words[1] if words[0] == "-X" else None
+        address, *more = words[2:] if method else words
+        assert more[::2] in ([], ["-d"])
+        path = address.removeprefix("http://127.0.0.1:8000")
+        body = json.loads(more[1]) if more else None
+        found.append(Asked(method or ("POST" if more else "GET"), path, body))
     return found
 
 

@@ -474,3 +474,29 @@ def test_what_a_model_offers_and_which_features_it_has(site: Site) -> None:
     assert rain["name"] == "rain"
     named = site.client.get("/v1/features?model=sky&names=wind&names=snow")
     assert [one["name"] for one in named["features"]] == ["wind"]
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(DESK, "light"), (PHONE, "dark")])
+def test_the_interface_is_shown_from_files_of_our_own(page, site, width, scheme) -> None:
+    """Each request with a command that asks so, legible, and nothing loaded from elsewhere."""
+    page.open(width=width, scheme=scheme)
+    for log in ("performance", "browser"):
+        page.browser.get_log(log)
+    page.browser.get(f"{site.address}docs")
+    requests = page.until(lambda: page.browser.find_elements(By.CSS_SELECTOR, "[data-part=requests] section"))
+    described = [
+        f"{method.upper()} {path}"
+        for path, methods in site.client.get("/openapi.json")["paths"].items()
+        for method in methods
+    ]
+    assert [one.find_element(By.TAG_NAME, "h2").text for one in requests] == described
+    body = next(one for one in requests if one.find_element(By.TAG_NAME, "h2").text == "POST /v1/recommendations")
+    assert body.find_element(By.TAG_NAME, "pre").text.startswith(f"curl '{site.address}v1/recommendations' -d '{{")
+    for one in body.find_elements(By.TAG_NAME, "summary"):
+        one.click()
+    assert "new_items" in body.text
+    seen = page.browser.execute_script(f"{SEEN} return seen;")
+    assert seen["width"] <= width
+    assert [text for text in seen["texts"] if text[2] < 4.5] == []
+    assert [url for url in page.requests() if not url.startswith(site.address)] == []
+    assert page.messages() == []

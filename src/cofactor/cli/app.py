@@ -93,8 +93,8 @@ EXAMPLES = {
         "cofactor recommend ml-100k --user 196 --titles ml-100k",
     ),
     "similar": (
-        "cofactor similar model.cofactor 50 181 --titles ml-100k",
-        "cofactor similar model.cofactor ann --users -n 5",
+        "cofactor similar model.cofactor --item 50 --item 181 --titles ml-100k",
+        "cofactor similar model.cofactor --user ann -n 5",
     ),
     "update": (
         "cofactor update model.cofactor today.csv",

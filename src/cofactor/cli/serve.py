@@ -127,14 +127,32 @@ def serve(
             "any, except where it is bound to this machine alone.",
         ),
     ] = None,
+    filters: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Folder of lists of items that requests may name, such as all in stock, one file each; PUT "
+            "/v1/filters/NAME writes them, and all processes read them.",
+        ),
+    ] = None,
     max_body: Annotated[int, typer.Option(metavar="BYTES", min=1, help="Bytes of a body.", rich_help_panel=_LIMITS)] = 1
     << 20,
     max_batch: Annotated[
         int,
-        typer.Option(
-            metavar="N", min=1, help="Users, pairs, candidates or rows in a request.", rich_help_panel=_LIMITS
-        ),
+        typer.Option(metavar="N", min=1, help="Users, pairs, new items or rows in a request.", rich_help_panel=_LIMITS),
     ] = 1000,
+    max_items: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Items that a request names, to choose from, to leave out, or to group.",
+            rich_help_panel=_LIMITS,
+        ),
+    ] = 100_000,
+    max_filter: Annotated[
+        int, typer.Option(metavar="BYTES", min=1, help="Bytes of a filter.", rich_help_panel=_LIMITS)
+    ] = 1 << 26,
     max_n: Annotated[int, typer.Option(metavar="N", min=1, help="Items in a list.", rich_help_panel=_LIMITS)] = 1000,
     max_concurrent: Annotated[
         int,
@@ -163,13 +181,13 @@ def serve(
     A page at the address lets a person try a model: rate items, which it finds by --titles, and see the recommendations
     move; or give a text or a row, and see its labels.
 
-    Of ratings: GET /v1/users/ID/recommendations, POST /v1/recommendations (new users with their ratings too), POST
-    /v1/predictions, GET /v1/items/ID/similar, GET /v1/items. Of labels: POST /v1/tags, for vectors of features, values
-    by name, rows of a table, or texts; GET /v1/labels, GET /v1/features. Of both: POST /v1/explanations, GET /v1/model;
-    /health/ready, /metrics, and /openapi.json, which describes all of it.
+    Of ratings: GET /v1/users/ID/recommendations, POST /v1/recommendations (new users too, and a shop's rules), POST
+    /v1/predictions, GET /v1/items/ID/similar, GET /v1/items, PUT /v1/filters/NAME. Of labels: POST /v1/tags, for
+    vectors of features, values by name, rows of a table, or texts; GET /v1/labels, GET /v1/features. Of both: POST
+    /v1/explanations, GET /v1/model; /health/ready, /metrics, and /docs, which shows all of it, from /openapi.json.
 
-    A model whose file changes is read again. Nothing is written. The log is JSON on standard error. SIGTERM and Ctrl-C
-    end it when requests are answered, and SIGHUP asks that all files be read again.
+    A model whose file changes is read again. Nothing is written but filters, into their folder. The log is JSON on
+    standard error. SIGTERM and Ctrl-C end it when requests are answered, and SIGHUP asks that all files be read again.
     """
     files: dict[str, str] = {}
     for given in models:
@@ -186,6 +204,8 @@ def serve(
     limits = server.Limits(
         body=max_body,
         batch=max_batch,
+        items=max_items,
+        filter=max_filter,
         n=max_n,
         concurrent=max_concurrent,
         connections=max_connections,
@@ -193,7 +213,7 @@ def serve(
     )
     keys = None if api_key_file is None else server.Keys.read(api_key_file)
     access = server.Access(server.served_hosts(host, allowed_host or ()), keys)
-    server.run(served, host, port, limits, access, workers)
+    server.run(served, host, port, limits, access, workers, filters=filters)
 
 
 def _named(given: str, *, first: bool) -> tuple[str, str]:

@@ -15,8 +15,12 @@ from cofactor.errors import InvalidInputError
 
 def similar(
     model: options.ModelFile,
-    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of items, or with --users of users.")],
-    users: Annotated[bool, typer.Option("--users", help="Find users who like alike, not items.")] = False,
+    item: Annotated[
+        list[str] | None, typer.Option("--item", "-i", metavar="ID", help="Items like this one; repeat.")
+    ] = None,
+    user: Annotated[
+        list[str] | None, typer.Option("--user", "-u", metavar="ID", help="Users who like as this one does; repeat.")
+    ] = None,
     n: Annotated[int, typer.Option("-n", metavar="N", min=1, help="Number of similar ones for each.")] = 10,
     min_ratings: Annotated[
         int,
@@ -29,7 +33,7 @@ def similar(
     threads: options.Threads = None,
     json: options.Json = False,
 ) -> None:
-    """List the most similar items: columns item, rank, similar, similarity, and title where titles are given.
+    """List the most similar items, or users: columns item, rank, similar, similarity, and title where titles are given.
 
     Items are similar if users like them alike: the similarity is the correlation of their scores over all users, from
     -1 to 1; where a model has no factors, if the same users interact with them. Similar items are known to
@@ -39,10 +43,12 @@ def similar(
     inputs = {"MODEL": model, "--titles": titles}
     check_target(out, *inputs.values())
     check_sources(inputs)
-    if users and titles:
-        raise InvalidInputError("--titles names items, and --users asks for users: give one of them")
+    if bool(item) == bool(user):
+        raise InvalidInputError("say what is to be like which: --item ID, or --user ID; repeat either for several")
+    if user and titles:
+        raise InvalidInputError("--titles names items, and --user asks for users: give one of them")
     service = load_service(model)
-    with limited_threads(threads), naming({"items": "ID", "users": "ID"}):
-        table = service.similar_table(ids, n, "user" if users else "item", min_ratings, titles, encoding)
+    with limited_threads(threads), naming({"items": "--item", "users": "--user"}):
+        table = service.similar_table(item or user or (), n, "user" if user else "item", min_ratings, titles, encoding)
     show_notes(table.notes)
     write_table(table, out, as_json=json, safe_csv=safe_csv)

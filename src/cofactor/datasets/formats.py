@@ -84,6 +84,13 @@ def _is_any(start: bytes) -> bool:
     return True
 
 
+#: Formats that are no tables, and cannot be mistaken for one: what files of them are, and what to do.
+_NO_TABLES = {
+    "model": ("the file of a model", "cofactor.load reads it"),
+    "mat": ("a file of MATLAB", "load_labels reads features and labels from it"),
+    "arff": ("an ARFF file", "load_labels reads features and labels from it"),
+}
+
 _WORDS = ("max_words", "ngrams")
 _TABLE = ("labels", "drop", *_WORDS, "encoding", "sep", "header")
 
@@ -151,6 +158,11 @@ def read_table(path: PathLike, options: TableOptions) -> Table:
     """
     data = read_bytes(path)
     parquet.refuse_lost_beginning(data[:START], data[-len(parquet.MAGIC) :], display_name(path))
+    found = format_of(data[:START])
+    if found.name in _NO_TABLES:
+        what, advice = _NO_TABLES[found.name]
+        expected = f"is {what}, expected a table of {options.content}"
+        raise InvalidInputError(expected, advice=advice, place=Place(display_name(path)))
     reader = next(known.table for known in FORMATS if known.table is not None and known.recognises(data[:START]))
     return reader(data, display_name(path), options)
 

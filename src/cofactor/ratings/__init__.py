@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from cofactor.ratings.factors.pmmmf import PMMMF as PMMMF
     from cofactor.ratings.factors.svd import RatingSVD as RatingSVD
     from cofactor.ratings.ids import IdMap as IdMap
+    from cofactor.ratings.ids import IdSelection as IdSelection
     from cofactor.ratings.profiles.attitudes import URP as URP
     from cofactor.ratings.profiles.attitudes import Attitude as Attitude
     from cofactor.ratings.profiles.gplvm import GPLVM as GPLVM

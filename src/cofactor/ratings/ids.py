@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Self
@@ -165,6 +166,26 @@ class IdMap:
             return np.where(whole, self._index_numbers(np.where(whole, column, 0).astype(np.int64)), np.int32(-1))
         return self._index_numbers(column.astype(self.ids.dtype, copy=False))
 
+    def select(self, values: Ids, name: str = "ids") -> IdSelection:
+        """Look ids up once, for many calls of ``recommend`` with them as `candidates` or `exclude`.
+
+        Parameters
+        ----------
+        values : array-like of shape (m,)
+            Ids; repeated ones count once.
+        name : str, default="ids"
+            What error messages call them.
+
+        Examples
+        --------
+        >>> in_stock = IdMap(["Alien", "Up", "Brazil"]).select(["Up", "Heat"])
+        >>> in_stock.places.tolist(), in_stock.unknown
+        ([2], ['Heat'])
+        """
+        column = id_column(values, name)
+        places = self.index(column, name)
+        return IdSelection(self, np.unique(places[places >= 0]), column[places < 0].tolist())
+
     def _index_numbers(self, column: NDArray[Any]) -> NDArray[np.int32]:
         if not len(self):
             return np.full(column.size, -1, dtype=np.int32)
@@ -312,6 +333,44 @@ class IdMap:
         starts = [0, *ends[:-1]]
         parts = (text[a:b].decode() for a, b in zip(starts, ends, strict=True))
         return cls.of_sorted(_object_array(list(parts)))
+
+
+@dataclass(frozen=True, eq=False)
+class IdSelection:
+    """Some ids of a map, looked up once: what `IdMap.select` returns.
+
+    Attributes
+    ----------
+    known : IdMap
+        The map.
+    places : ndarray of int32
+        Indices of the ids in it, ascending.
+    unknown : list
+        Those that it does not have, in the order in which they were given.
+    """
+
+    known: IdMap
+    places: NDArray[np.int32]
+    unknown: list[Any]
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the ids that the map has."""
+        return iter(self.known.ids[self.places].tolist())
+
+    def places_in(self, known: IdMap | ConcatIds, name: str) -> NDArray[np.int64]:
+        """Return the indices in a map, which must be the one that ids were looked up in, or begin with that.
+
+        Parameters
+        ----------
+        known : IdMap or ConcatIds
+        name : str
+            What error messages call the ids.
+        """
+        first = known.first if isinstance(known, ConcatIds) else known
+        if first is not self.known and first != self.known:
+            advice = "select them anew: model.items_.select(ids)"
+            raise InvalidInputError("were selected among the items of another model", argument=name, advice=advice)
+        return self.places.astype(np.int64)
 
 
 def id_column(values: Any, name: str) -> NDArray[Any]:

@@ -6,7 +6,7 @@ Where a model knows time, users at times stand in the place of users.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -19,7 +19,7 @@ from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTy
 from cofactor.frames import as_array, as_frame, as_series, collected
 from cofactor.model.convergence import callers_level
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.ids import IdMap
+from cofactor.ratings.ids import IdMap, IdSelection
 from cofactor.ratings.interactions import read_pairs
 from cofactor.text import counted, few, literal, some_of
 from cofactor.typing import Ids, Pairs, SideName
@@ -147,6 +147,11 @@ class Lookup:
         known = self._of(side)
         if candidates is None:
             return np.arange(len(known))
+        if isinstance(candidates, IdSelection):
+            places = candidates.places_in(known, "candidates")
+            if not len(places):
+                raise _none_of_training(candidates.unknown, side)
+            return places
         ids = list(candidates) if isinstance(candidates, set | frozenset) else ids_given(candidates, "candidates")
         columns = known.index(ids, "candidates")
         if len(columns) and all(isinstance(one, bool | np.bool_) for one in ids):
@@ -157,8 +162,7 @@ class Lookup:
             )
         bad = [one for one, column in zip(ids, columns, strict=True) if column < 0]
         if len(bad) == len(columns):
-            found = f"{side}s of training: {few(bad)}" if bad else f"{side}s"
-            raise InvalidInputError((Argument("candidates"), f" holds no {found}"), argument="candidates")
+            raise _none_of_training(bad, side)
         if bad:
             out = counted(len(bad), f"{side} that was", f"{side}s that were")
             warnings.warn(
@@ -184,6 +188,12 @@ class Lookup:
                 argument="X",
                 advice="pass pairs of user id and item id",
             )
+
+
+def _none_of_training(unknown: Sequence[Any], side: SideName) -> InvalidInputError:
+    """Return the error for candidates none of which is known."""
+    found = f"{side}s of training: {few(unknown)}" if unknown else f"{side}s"
+    return InvalidInputError((Argument("candidates"), f" holds no {found}"), argument="candidates")
 
 
 def _refuse_missing(

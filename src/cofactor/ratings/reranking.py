@@ -6,6 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 from typing import Any, Self, TypeAlias
 
@@ -145,12 +146,12 @@ class Rules:
                     f"no item has the group {group!r}: there are {few(list(self._names))}", argument=name
                 )
 
-    @property
+    @cached_property
     def _names(self) -> dict[Any, int]:
         """The groups, numbered in the order of the mapping."""
         return {group: k for k, group in enumerate(dict.fromkeys(self._of_item.values()))}
 
-    @property
+    @cached_property
     def _of_item(self) -> dict[Any, Any]:
         """The group of each item that has one: None and NaN are none."""
         return {item: group for item, group in (self.groups or {}).items() if group is not None and group == group}
@@ -162,11 +163,34 @@ class Rules:
 
     def bonus(self, items: IdMap) -> NDArray[np.float64]:
         """Return what `boost` adds to the score of each item."""
+        return self._looked_up("boost", items, lambda: self._bonus(items)).copy()
+
+    def _bonus(self, items: IdMap) -> NDArray[np.float64]:
         out = np.zeros(len(items))
         if self.boost:
             places = _places(items, list(self.boost), "boost")
             out[places[places >= 0]] = np.array(list(self.boost.values()), dtype=np.float64)[places >= 0]
         return out
+
+    def _groups(self, items: IdMap) -> NDArray[np.intp]:
+        """Return the number of the group of each item; of those without one the number of groups."""
+        names, given = self._names, self._of_item
+        out = np.full(len(items), len(names))
+        if given:
+            places = _places(items, list(given), "groups")
+            out[places[places >= 0]] = np.array([names[group] for group in given.values()])[places >= 0]
+        return out
+
+    def _looked_up(self, what: str, items: IdMap, look_up: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+        """Return an array of the items of a model; it is kept for the next lists of the same model."""
+        known = self._lookups.get(what)
+        if known is None or known[0] is not items:
+            known = self._lookups[what] = items, look_up()
+        return known[1]
+
+    @cached_property
+    def _lookups(self) -> dict[str, tuple[IdMap, NDArray[Any]]]:
+        return {}
 
     def quotas(self, items: IdMap, allowed: NDArray[np.bool_], n: int) -> Quotas:
         """Look the groups up; refuse what no list of n of these items can have.
@@ -178,12 +202,8 @@ class Rules:
             Which may be recommended to anybody.
         n : int
         """
-        names, given = self._names, self._of_item
-        none = len(names)
-        of_item = np.full(len(items), none)
-        if given:
-            places = _places(items, list(given), "groups")
-            of_item[places[places >= 0]] = np.array([names[group] for group in given.values()])[places >= 0]
+        names = self._names
+        none, of_item = len(names), self._looked_up("groups", items, lambda: self._groups(items))
         most, fewest = (
             np.array([_of_group(getattr(self, name), group, default) for group in names] + [default])
             for name, default in zip(_QUOTAS, (n, 0), strict=True)

@@ -22,7 +22,7 @@ from cofactor.limits import CELLS
 from cofactor.model.convergence import callers_level
 from cofactor.ratings.blocks import Pairwise, each_block, tile_shape
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.ids import ConcatIds, IdMap
+from cofactor.ratings.ids import ConcatIds, IdMap, IdSelection
 from cofactor.ratings.lookup import Lookup, ids_given
 from cofactor.text import counted, few
 from cofactor.typing import Frame
@@ -228,6 +228,8 @@ def _users(known: IdMap, ids: list[Any]) -> NDArray[np.int64]:
 
 def _indices(known: IdMap, items: Any) -> NDArray[np.int64]:
     """Return the indices of items that are known."""
+    if isinstance(items, IdSelection):
+        return items.places_in(known, "exclude")
     plain = isinstance(items, str | bytes | Mapping | set | frozenset)
     given = items if plain else ids_given(items, "exclude", "for items of each user pass {user: [item, ...], ...}")
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):

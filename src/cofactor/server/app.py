@@ -21,17 +21,19 @@ from cofactor.errors import InvalidInputError
 from cofactor.pages.page import COLOURS
 from cofactor.server.asking import BatchQueue
 from cofactor.server.failures import RefusalError, parsed, refusal_of
+from cofactor.server.filters import FilterFolder
 from cofactor.server.guarding import Access, Guarded
 from cofactor.server.observing import KEY, Measures, Observed, mistake, refused
 from cofactor.server.operations import OPERATIONS, Limits, Operation, Question, document
 from cofactor.service.served import Served
 
 _FOLDER = Path(__file__).parent / "page"
-_SCRIPTS = ("page", "asking", "cards", "choices", "dom", "labels", "ratings", "stars", "state")
+_SCRIPTS = ("page", "asking", "cards", "choices", "docs", "dom", "labels", "ratings", "stars", "state")
 
 #: Files of the page by their addresses.
-FILES = {"/": _FOLDER / "page.html", "/colours.css": COLOURS} | {
-    f"/{name}": _FOLDER / name for name in ("page.css", "parts.css", "icon.svg", *(f"{one}.js" for one in _SCRIPTS))
+FILES = {"/": _FOLDER / "page.html", "/docs": _FOLDER / "docs.html", "/colours.css": COLOURS} | {
+    f"/{name}": _FOLDER / name
+    for name in ("page.css", "parts.css", "docs.css", "icon.svg", *(f"{one}.js" for one in _SCRIPTS))
 }
 
 _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -45,6 +47,7 @@ _OF_PAGE = {
     "Cache-Control": "no-cache",
 }
 
+_LONG = 1 << 16  #: bytes of a body which is parsed aside, so that others can be heard meanwhile
 _PATIENCE = 16  #: how many times too large a body may be that is read to its end
 _SOON, _CLOSE = {"Retry-After": "1"}, {"Connection": "close"}
 _OTHERS = ("/health/live", "/health/ready", "/metrics", "/openapi.json")
@@ -61,6 +64,7 @@ def application(
     measures: Measures | None = None,
     row: int = 0,
     n_threads: int | None = None,
+    filters: FilterFolder | None = None,
 ) -> ASGIApp:
     """Return the ASGI application of some models.
 
@@ -78,8 +82,11 @@ def application(
         That of the measures which this process writes.
     n_threads : int, optional
         Threads of kernels; by default as elsewhere.
+    filters : FilterFolder, optional
+        The filters; by default there are none.
     """
-    service = _Service(models, limits or Limits(), measures or Measures(ROUTES, tuple(models)), row, n_threads)
+    measures = measures or Measures(ROUTES, tuple(models))
+    service = _Service(models, limits or Limits(), measures, row, n_threads, filters)
     routes = [Route(one.path, service.endpoint(one), methods=[one.method]) for one in OPERATIONS]
     others: dict[str, Any] = dict(
         zip(_OTHERS, (service.health, service.health, service.metrics, service.openapi), strict=True)
@@ -96,8 +103,15 @@ class _Service:
     """Answers requests: one thread asks the models, so that the others can be refused or told meanwhile."""
 
     def __init__(
-        self, models: Mapping[str, Served], limits: Limits, measures: Measures, row: int, n_threads: int | None
+        self,
+        models: Mapping[str, Served],
+        limits: Limits,
+        measures: Measures,
+        row: int,
+        n_threads: int | None,
+        folder: FilterFolder | None,
     ) -> None:
+        self.folder = folder
         self.models, self.limits, self.asking = models, limits, BatchQueue(n_threads)
         self.measures, self.row = measures, measures.row(row)
         self.n_waiting = 0
@@ -118,9 +132,14 @@ class _Service:
                 raise RefusalError(503, "too many requests at a time", advice="try again", headers=_SOON)
             self._wait(+1)
             try:
-                content = await self._all_of(request) if operation.method == "POST" else _query(request)
-                id_ = request.path_params.get("id", "")
-                question = Question(self.models, self.limits, parsed(content, operation.asked), id_)
+                content = await self._all_of(request, operation) if operation.has_body else _query(request)
+                asked: Any = (
+                    parsed(content, operation.asked)
+                    if len(content) < _LONG
+                    else await asyncio.to_thread(parsed, content, operation.asked)
+                )
+                id_ = next(iter(request.path_params.values()), "")
+                question = Question(self.models, self.limits, asked, id_, self.folder)
                 return Response(await self._answer(operation, question), media_type="application/json")
             except InvalidInputError as error:
                 raise refusal_of(error) from error
@@ -136,29 +155,33 @@ class _Service:
 
     async def _answer(self, operation: Operation, question: Question) -> bytes:
         """Return the answer, if it is there in time."""
+        if operation.apart:
+            return await asyncio.to_thread(lambda: msgspec.json.encode(operation.reply(question)))
         try:
             return await self.asking.answer(operation, question, self.limits.answer)
         except TimeoutError:
             problem = f"there was no answer within {self.limits.answer:g} seconds"
             raise RefusalError(503, problem, advice="ask for less, or try again", headers=_SOON) from None
 
-    async def _all_of(self, request: Request) -> bytes:
+    async def _all_of(self, request: Request, operation: Operation) -> bytes:
         """Return the body; refuse what the address asks for besides, which would be overlooked."""
-        body = await self._body(request)
+        body = await self._body(request, self.limits.filter if operation.method == "PUT" else self.limits.body)
         if request.query_params:
             name, value = request.query_params.multi_items()[0]
             advice = f'write "{name}" into the body'
-            raise RefusalError(422, "stands in the address of a POST", argument=name, found=value, advice=advice)
+            raise RefusalError(
+                422, f"stands in the address of a {operation.method}", argument=name, found=value, advice=advice
+            )
         return body
 
-    async def _body(self, request: Request) -> bytes:
+    async def _body(self, request: Request, most: int) -> bytes:
         """Return the body; refuse one that is too large, or comes too slowly.
 
         One that is not much too large is read to its end, and forgotten: many clients see no answer before they have
         sent all.
         """
-        most, parts, size = self.limits.body, [], 0
-        advice = "ask in several requests"
+        parts, size = [], 0
+        advice = "ask in several requests, or raise the limit of the server"
         too_large = RefusalError(413, f"more than {most:,} bytes are refused", "body", None, advice, _CLOSE)
         length = request.headers.get("content-length", "")
         if length.isascii() and length.isdigit() and int(length[:20]) > _PATIENCE * most:
@@ -195,10 +218,10 @@ class _Service:
 
 
 def _query(request: Request) -> dict[str, Any]:
-    """Return the query of an address: a text for each name, a list of texts for candidates, ids and names."""
+    """Return the query of an address: a text for each name, a list of texts for what is repeated."""
     query: dict[str, Any] = {}
     for name, value in request.query_params.multi_items():
-        if name in ("candidates", "ids", "names"):
+        if name in ("candidates", "exclude", "ids", "names"):
             query.setdefault(name, []).append(value)
         elif name in query:
             raise RefusalError(422, "is given twice", argument=name, found=value, advice="give it once")

@@ -62,6 +62,10 @@ class RefusalError(Exception):
         return f"{about}{self.problem}" + (f"; {self.advice}" if self.advice else "")
 
 
+class NotFoundError(InvalidInputError):
+    """Something that a request names is not there."""
+
+
 def failures_of(refusal: RefusalError, request_id: str) -> Failures:
     """Return the body of an answer.
 
@@ -89,7 +93,7 @@ def refusal_of(error: InvalidInputError) -> RefusalError:
     >>> refusal_of(InvalidInputError("expected a number above 0", argument="n", found=-1)).told()
     'n: expected a number above 0'
     """
-    status = 404 if isinstance(error, NotInTrainingError) else 422
+    status = 404 if isinstance(error, NotInTrainingError | NotFoundError) else 422
     found = None if error.found is MISSING else error.found
     problem = _text(error.problem) if error.place is None else f"{error.place}: {_text(error.problem)}"
     return RefusalError(status, problem, error.argument, found, _text(error.advice) or None)
@@ -116,7 +120,7 @@ def parsed(content: bytes | Mapping[str, Any], schema: type[Schema]) -> Schema:
     """
     try:
         if not isinstance(content, bytes):
-            return msgspec.convert(content, schema, strict=False)
+            return _converted(content, schema)
         found = msgspec.json.decode(content, type=schema)
         _UNREPEATED.decode(content.decode())
         return found
@@ -124,6 +128,27 @@ def parsed(content: bytes | Mapping[str, Any], schema: type[Schema]) -> Schema:
         raise _misfit(str(error), content) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RefusalError(422, f"is not JSON: {error}", "body", advice="send a JSON object, in UTF-8") from error
+
+
+_NO_DIGIT = re.compile(r"([+-]?)\.(?=\d)")
+
+
+def _converted(query: Mapping[str, Any], schema: type[Schema]) -> Schema:
+    """Return the query of an address as its class; numbers may begin with a point.
+
+    Examples
+    --------
+    >>> from cofactor.server.schemas import FromOne
+    >>> _converted({"quantile": ".9"}, FromOne).quantile
+    0.9
+    """
+    try:
+        return msgspec.convert(query, schema, strict=False)
+    except msgspec.ValidationError:
+        read = {one: _NO_DIGIT.sub(r"\g<1>0.", v, 1) if isinstance(v, str) else v for one, v in query.items()}
+        if read == query:
+            raise
+        return msgspec.convert(read, schema, strict=False)
 
 
 def _misfit(message: str, content: bytes | Mapping[str, Any]) -> RefusalError:

@@ -105,7 +105,7 @@ def _opened_anew() -> int | None:
     return None
 
 
-_METHODS = ("GET", "HEAD", "POST", "other")
+_METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "other")
 _STATUSES = ("200", "304", "400", "401", "404", "405", "408", "413", "421", "422", "431", "500", "503", "other")
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  #: seconds
 _BUCKETS = (*map(str, _BOUNDS), "+Inf")

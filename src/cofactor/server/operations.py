@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import re
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, TypeAlias
 
 import msgspec
@@ -11,6 +15,7 @@ from msgspec import UNSET
 
 from cofactor.errors import InvalidInputError
 from cofactor.server import schemas
+from cofactor.server.filters import FilterFolder, ItemFilter
 from cofactor.service.rating_files import NotInTrainingError
 from cofactor.service.served import Served, chosen
 from cofactor.version import __version__
@@ -25,11 +30,15 @@ class Limits:
     body : int, default=1048576
         Bytes of a body.
     batch : int, default=1000
-        Users, pairs, candidates, or ratings of a new user, in a request.
+        Users, pairs, or ratings of a new user, in a request.
+    items : int, default=100000
+        Items that a request names: candidates, those to leave out, and those with a group or a boost.
     n : int, default=1000
         Items in a list.
     rows : int, default=100000
         Items in all lists of a request.
+    filter : int, default=67108864
+        Bytes of the body that puts a filter: a million ids of 64 characters.
     concurrent : int, default=64
         Requests that are answered or wait at a time; more get 503.
     connections : int, default=2048
@@ -49,8 +58,10 @@ class Limits:
 
     body: int = 1 << 20
     batch: int = 1000
+    items: int = 100_000
     n: int = 1000
     rows: int = 100_000
+    filter: int = 1 << 26
     concurrent: int = 64
     connections: int = 2048
     seconds: float = 10.0
@@ -63,7 +74,7 @@ class Limits:
         ----------
         asked : int
             How many.
-        limit : {"batch", "n", "rows"}
+        limit : {"batch", "items", "n", "rows"}
             Which limit.
         argument : str
             What asks for so many.
@@ -88,13 +99,23 @@ class Question:
     asked : Struct
         Its body or query, of the class which the operation declares.
     id : str
-        That in the address, if it has one.
+        That in the address, or the name there, if it has one.
+    folder : FilterFolder, optional
+        Of the filters, where there are some.
     """
 
     models: Mapping[str, Served]
     limits: Limits
     asked: Any
     id: str = ""
+    folder: FilterFolder | None = None
+
+    @property
+    def filters(self) -> FilterFolder:
+        """The filters; where none are kept, the request is refused."""
+        if self.folder is None:
+            raise InvalidInputError("no filters are kept here", advice="start the server with --filters FOLDER")
+        return self.folder
 
     @property
     def service(self) -> Any:
@@ -113,11 +134,11 @@ class Operation:
     Parameters
     ----------
     route : str
-        Method and address; ``{id:path}`` in it stands for an id.
+        Method and address; ``{id:path}`` in it stands for an id, and ``{name}`` for a name.
     summary : str
         What it does.
     asked, answer : type
-        Classes of the query, or with POST of the body, and of the answer.
+        Classes of the query, or with POST and PUT of the body, and of the answer.
     reply : callable
         Returns the answer to a `Question`.
     kind : {"ratings", "labels"}, optional
@@ -127,6 +148,8 @@ class Operation:
     together : callable, optional
         Returns the answers to some questions which differ in nothing but their ids: what `reply` returns for each, to
         the bit, in less time.
+    apart : bool, default=False
+        Whether it asks no model, and so need not wait until other requests are answered.
     """
 
     route: str
@@ -137,10 +160,16 @@ class Operation:
     kind: str | None = None
     example: _Example | None = None
     together: Callable[[Sequence[Question]], list[Any]] | None = None
+    apart: bool = False
+
+    @property
+    def has_body(self) -> bool:
+        """Whether what is asked stands in a body."""
+        return self.method in ("POST", "PUT")
 
     @property
     def method(self) -> str:
-        """GET or POST."""
+        """GET, POST, PUT or DELETE."""
         return self.route.partition(" ")[0]
 
     @property
@@ -174,7 +203,8 @@ class Operation:
         if self.kind is not None and first.service.kind != self.kind:
             able = [name for name, one in first.models.items() if one.service.kind == self.kind]
             asks = f"{self.method} {self.public_path} asks models of {self.kind}"
-            advice = f"name one of them: {', '.join(able)}" if able else "none is served here"
+            otherwise = f"give cofactor serve a model of {self.kind} too, as NAME=FILE"
+            advice = f"name one of them: {', '.join(able)}" if able else otherwise
             name = chosen(first.models, first.asked.model).name
             problem = f"{name} is a model of {first.service.kind}, and {asks}"
             raise InvalidInputError(problem, argument="model", found=name, advice=advice)
@@ -209,20 +239,77 @@ def _user(user: Any, limits: Limits, place: str) -> Any:
     return [(one.item, one.rating) for one in user.ratings]
 
 
-def _recommended(question: Question, users: list[Any]) -> list[dict[str, Any]]:
-    """Return a list for each user, with the id by which the model knows the user; None for a new one."""
+def _items_asked(question: Question, name: str) -> Any:
+    """Return items that a request names, as services take them: ids, those of each user, or those of a filter."""
+    asked, by_name = question.asked, f"{name}_filter"
+    given, named = getattr(asked, name), getattr(asked, by_name, None)
+    if given is not None and named is not None:
+        raise InvalidInputError(f"excludes {name}: give one of them", argument=by_name, found=named)
+    if isinstance(given, str):
+        by_name, named = name, given
+    if named is not None:
+        return question.filters.get(named, by_name).selected(question.service)
+    of_each: Iterable[Any] = given.values() if isinstance(given, dict) else [given or ()]
+    advice = f"put them under /v1/filters/NAME, and give the name as {name}"
+    question.limits.check(sum(map(len, of_each)), "items", name, advice)
+    return given
+
+
+def _rules_asked(question: Question) -> dict[str, Any] | None:
+    """Return the rules that a request gives, as services take them."""
+    given = getattr(question.asked, "rules", None)
+    if given is None:
+        return None
+    rules = {name: value for name, value in msgspec.structs.asdict(given).items() if value is not None}
+    for name in ("groups", "boost"):
+        argument = f"rules.{name}"
+        if isinstance(rules.get(name), str):
+            rules[name] = question.filters.get(rules[name], argument).by_item(question.service, argument)
+        elif name in rules:
+            advice = f"put them under /v1/filters/NAME, and give the name as {name}"
+            question.limits.check(len(rules[name]), "items", argument, advice)
+            rules[name] = question.service.by_item(rules[name], argument)
+    return rules
+
+
+@contextmanager
+def _warned() -> Iterator[list[str]]:
+    """Within the block, warnings of what a caller gives go into a list, each once."""
+    told: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield told
+    told += dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, UserWarning))
+
+
+def _recommended(question: Question, users: list[Any]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return a list for each user, with the id by which the model knows the user, None for a new one; and warnings, if
+    there are any.
+    """
     asked, limits, service = question.asked, question.limits, question.service
     limits.check(asked.n, "n", "n")
     limits.check(asked.n * len(users), "rows", "n × users", "ask for fewer items, or for fewer users in a request")
-    limits.check(len(asked.candidates or ()), "batch", "candidates")
-    how = {name: getattr(asked, name) for name in ("candidates", "exclude_seen", "rank_by", "at_least", "quantile")}
-    found = service.recommend(users, asked.n, **how)
+    how = {name: getattr(asked, name) for name in ("exclude_seen", "rank_by", "at_least", "quantile")}
+    more = {name: found for name in ("candidates", "exclude") if (found := _items_asked(question, name)) is not None}
+    if (rules := _rules_asked(question)) is not None:
+        more["rules"] = rules
+    if (new_items := getattr(asked, "new_items", None)) is not None:
+        limits.check(len(new_items), "batch", "new_items")
+        more["new_items"] = new_items
+    told: list[str] = []
+    if more:
+        with _warned() as told:
+            found = service.recommend(users, asked.n, **how, **more)
+    else:
+        found = service.recommend(users, asked.n, **how)
     ids = [None if isinstance(user, list) else service.users.match(user) for user in users]
-    return [{"user": one, "items": items} for one, items in zip(ids, found, strict=True)]
+    lists = [{"user": one, "items": items} for one, items in zip(ids, found, strict=True)]
+    return lists, {"warnings": told} if told else {}
 
 
 def _for_each(questions: Sequence[Question]) -> list[dict[str, Any]]:
-    return _recommended(questions[0], [question.id for question in questions])
+    lists, told = _recommended(questions[0], [question.id for question in questions])
+    return [one | told for one in lists] if told else lists
 
 
 @_operation(
@@ -261,7 +348,8 @@ def _for_some(question: Question) -> dict[str, Any]:
     users, limits = question.asked.users, question.limits
     limits.check(len(users), "batch", "users")
     given = [_user(user, limits, f"users[{k}]") for k, user in enumerate(users)]
-    return {"lists": _recommended(question, given)}
+    lists, told = _recommended(question, given)
+    return {"lists": lists, **told}
 
 
 @_operation(
@@ -305,6 +393,61 @@ def _items(question: Question) -> dict[str, Any]:
     question.limits.check(len(asked.ids or ()), "batch", "ids")
     found = service.titles.found(asked.search, asked.n) if asked.ids is None else service.items_of(asked.ids)
     return {"items": found}
+
+
+# -------------------------------------------------------------------- filters
+
+_FIRST_UNKNOWN = 5  #: ids of a filter that no model knows which an answer names
+
+
+def _unknown(question: Question, found: ItemFilter) -> list[dict[str, Any]]:
+    """Return how many items of a filter each model of ratings does not know, and the first of them."""
+    selected = {
+        name: found.selected(one.service) for name, one in question.models.items() if one.service.kind == "ratings"
+    }
+    if found.items and selected and not any(len(one.places) for one in selected.values()):
+        advice = "give ids as in training; nothing was changed"
+        first = next(iter(selected.values())).unknown[0]
+        raise InvalidInputError("no item was in training of any model", argument="items", found=first, advice=advice)
+    return [
+        {"model": name, "total": len(one.unknown), "first": one.unknown[:_FIRST_UNKNOWN]}
+        for name, one in selected.items()
+    ]
+
+
+@_operation(
+    "PUT /v1/filters/{name}",
+    "Keep items by name, such as all in stock, in the place of what the name stood for",
+    schemas.FilterItems,
+    schemas.Filter,
+    example=lambda known: {"items": [known["item"]]},
+    apart=True,
+)
+def _put_filter(question: Question) -> dict[str, Any]:
+    name, items = question.id, question.asked.items
+    unknown = _unknown(question, ItemFilter(name, items))
+    question.filters.put(name, items)
+    return {"name": name, "total": len(items), "unknown": unknown}
+
+
+@_operation("GET /v1/filters/{name}", "List the items of a filter", schemas.FilterQuery, schemas.Filter, apart=True)
+def _filter(question: Question) -> dict[str, Any]:
+    asked, found = question.asked, question.filters.get(question.id, "name")
+    question.limits.check(asked.n, "rows", "n")
+    here: Any = islice(found.items, asked.first, asked.first + asked.n)
+    items = {one: found.items[one] for one in here} if isinstance(found.items, dict) else list(here)
+    return {"name": found.name, "total": len(found.items), "unknown": _unknown(question, found), "items": items}
+
+
+@_operation("DELETE /v1/filters/{name}", "Forget a filter", schemas.NoQuery, schemas.FilterNames, apart=True)
+def _delete_filter(question: Question) -> dict[str, Any]:
+    question.filters.delete(question.id)
+    return {"filters": question.filters.names()}
+
+
+@_operation("GET /v1/filters", "List the names of filters", schemas.NoQuery, schemas.FilterNames, apart=True)
+def _filters(question: Question) -> dict[str, Any]:
+    return {"filters": question.filters.names()}
 
 
 # -------------------------------------------------------------------- models of labels
@@ -412,7 +555,7 @@ def _models(question: Question) -> dict[str, Any]:
 
 _REFUSED = {
     "401": "No key, or one that is not known, where keys are needed",
-    "404": "A user or an item was not in training",
+    "404": "A user or an item was not in training, or there is no such filter",
     "408": "The body did not come in time",
     "413": "The body is too large",
     "421": "Asked by a name that is not served",
@@ -462,20 +605,20 @@ def _described(one: Operation, components: Mapping[str, Any], known: Mapping[str
         "responses": {"200": {"description": "The answer", "content": _content(one.answer.__name__)}}
         | {status: {"description": text, "content": _content("Failures")} for status, text in _REFUSED.items()},
     }
-    if one.method == "POST":
+    parameters: list[dict[str, Any]] = []
+    if one.has_body:
         example = {} if one.example is None else {"example": one.example(known)}
         described["requestBody"] = {"required": True, "content": _content(one.asked.__name__, **example)}
-        return described
-    parameters = [
-        {"name": name, "in": "query", "schema": schema}
-        for name, schema in components[one.asked.__name__]["properties"].items()
-    ]
-    if "{id}" in one.public_path:
-        example = known["user" if "/users/" in one.path else "item"]
+    else:
+        parameters = [
+            {"name": name, "in": "query", "schema": schema}
+            for name, schema in components[one.asked.__name__]["properties"].items()
+        ]
+    for name in re.findall(r"{(\w+)}", one.public_path):
+        example = "stock" if name == "name" else known["user" if "/users/" in one.path else "item"]
         schema = {"type": ["string", "number"]}
-        parameters.insert(0, {"name": "id", "in": "path", "required": True, "schema": schema, "example": example})
-    described["parameters"] = parameters
-    return described
+        parameters.insert(0, {"name": name, "in": "path", "required": True, "schema": schema, "example": example})
+    return described | {"parameters": parameters}
 
 
 def _content(name: str, **more: Any) -> dict[str, Any]:

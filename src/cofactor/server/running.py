@@ -24,6 +24,7 @@ from typing import Any, NoReturn, Self
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit, n_threads, thread_limit
 from cofactor.server.app import ROUTES, application
+from cofactor.server.filters import FilterFolder
 from cofactor.server.guarding import Access, served_hosts
 from cofactor.server.observing import ForwardedLog, Measures, StandardError, log
 from cofactor.server.operations import Limits
@@ -422,6 +423,7 @@ def run(
     access: Access | None = None,
     n_workers: int = 1,
     *,
+    filters: str | None = None,
     begun: Callable[[str], object] | None = None,
     log_level: int = logging.INFO,
 ) -> None:
@@ -444,6 +446,8 @@ def run(
         Who may ask; by default everybody who can, by a name of this machine where it is bound to the loopback.
     n_workers : int, default=1
         Processes that answer.
+    filters : str, optional
+        Folder of the filters that requests may name; by default there are none.
     begun : callable, optional
         Called once, with the address of the page, when all processes take requests.
     log_level : int, default=logging.INFO
@@ -455,11 +459,13 @@ def run(
         If the address cannot be bound, or there can be no more than one process here.
     """
     access = access or Access(served_hosts(host))
+    limits = limits or Limits()
+    folder = None if filters is None else FilterFolder(filters, limits.filter)
     measures = Measures(ROUTES, tuple(models), 2 * n_workers)
     threads = None if n_workers == 1 else max(1, n_threads() // n_workers)
 
     def worker(models: Mapping[str, Served], row: int, channel: socket.socket | None = None) -> Worker:
-        app = application(models, limits, access, measures, row, threads)
+        app = application(models, limits, access, measures, row, threads, folder)
         return Worker(app, channel, limits, measures.row(row).refuse)
 
     with Listening(host, port) as listening, _logging(log_level):

@@ -8,6 +8,11 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from cofactor.service.options import RECOMMEND
+
+#: What options of the shell say, which mean the same here.
+_HELP = {one.name: one.help for one in RECOMMEND}
+
 Id = int | float | str
 Count = Annotated[int, Meta(ge=1)]
 
@@ -28,25 +33,28 @@ class ModelQuery(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class _Wish(ModelQuery, kw_only=True, forbid_unknown_fields=True):
-    n: Annotated[int, Meta(ge=1, description="Items for each user.")] = 10
+    n: Annotated[int, Meta(ge=1, description=_HELP["n"])] = 10
     exclude_seen: Annotated[bool, Meta(description="Leave out what the user has rated.")] = True
-    rank_by: Annotated[
-        Literal["like", "interaction", "gain", "rating"] | None, Meta(description="What a recommender ranks by.")
-    ] = None
-    at_least: Annotated[float | None, Meta(description="Rank by the probability of this rating or a higher one.")] = (
+    rank_by: Annotated[Literal["like", "interaction", "gain", "rating"] | None, Meta(description=_HELP["rank_by"])] = (
         None
     )
-    quantile: Annotated[float | None, Meta(description="Rank by this quantile of the rating, 0 to 1.")] = None
+    at_least: Annotated[float | None, Meta(description=_HELP["at_least"])] = None
+    quantile: Annotated[float | None, Meta(description=_HELP["quantile"])] = None
 
 
 class FromOne(_Wish, kw_only=True, forbid_unknown_fields=True):
     """Recommendations for one user, as the query of an address."""
 
     candidates: Annotated[list[str] | None, Meta(description="The only items to recommend; repeat.")] = None
+    candidates_filter: Annotated[str | None, Meta(description="The same by the name of a filter.")] = None
+    exclude: Annotated[list[str] | None, Meta(description="Items to leave out; repeat.")] = None
+    exclude_filter: Annotated[str | None, Meta(description="The same by the name of a filter.")] = None
 
 
 class Rated(Struct, forbid_unknown_fields=True):
-    """A rating of a new user; without the rating where the model was fitted to interactions."""
+    """A rating of a new user. A model of interactions takes items without ratings, and a recommender of ratings items
+    that all have one, or all have none.
+    """
 
     item: Id
     rating: float | None = None
@@ -58,11 +66,59 @@ class NewUser(Struct, forbid_unknown_fields=True):
     ratings: Annotated[list[Rated], Meta(min_length=1)]
 
 
+class Rules(Struct, forbid_unknown_fields=True):
+    """What lists must be like, as `Rules` of Python; in `groups` and `boost` a text is the name of a filter."""
+
+    min_support: Annotated[int, Meta(ge=0, description=_HELP["min_support"])] = 0
+    diversity: Annotated[float, Meta(ge=0, description=_HELP["diversity"])] = 0.0
+    novelty: Annotated[float, Meta(ge=0, description=_HELP["novelty"])] = 0.0
+    groups: Annotated[
+        dict[str, Id] | str | None, Meta(description="The group of each item by its id, for at_most and at_least.")
+    ] = None
+    at_most: Annotated[
+        int | dict[str, int] | None, Meta(description="Most items of each group in a list, or of these groups.")
+    ] = None
+    at_least: Annotated[
+        int | dict[str, int] | None, Meta(description="Fewest items of each group in a list, or of these groups.")
+    ] = None
+    boost: Annotated[
+        dict[str, float] | str | None, Meta(description="What is added to the scores of items, by their ids.")
+    ] = None
+
+
 class FromSome(_Wish, kw_only=True, forbid_unknown_fields=True):
     """Recommendations for several users: ids of known ones, and ratings of new ones."""
 
     users: Annotated[list[Id | NewUser], Meta(min_length=1)]
-    candidates: Annotated[list[Id] | None, Meta(description="The only items to recommend.")] = None
+    candidates: Annotated[
+        list[Id] | str | None, Meta(description="The only items to recommend, or the name of a filter.")
+    ] = None
+    exclude: Annotated[
+        list[Id] | dict[str, list[Id]] | str | None,
+        Meta(description="Items to leave out: for all, or for each user of training by id; or the name of a filter."),
+    ] = None
+    rules: Rules | None = None
+    new_items: Annotated[
+        list[dict[str, int | float | str]] | None,
+        Meta(description="Features of new items, recommended among the others: id, and the columns of training."),
+    ] = None
+
+
+class FilterItems(Struct, forbid_unknown_fields=True):
+    """Items that requests may name together: ids; or an object of their groups, or boosts, by id."""
+
+    items: list[Id] | dict[str, Id]
+
+
+class FilterQuery(Struct, kw_only=True, forbid_unknown_fields=True):
+    """Which of the items of a filter to list, as the query of an address."""
+
+    first: Annotated[int, Meta(ge=0, description="How many to pass over.")] = 0
+    n: Count = 100
+
+
+class NoQuery(Struct, forbid_unknown_fields=True):
+    """Nothing but the address."""
 
 
 class Pair(Struct, forbid_unknown_fields=True):
@@ -117,12 +173,37 @@ class List(Struct):
 
     user: Id | None
     items: list[RecommendedItem]
+    warnings: list[str] | UnsetType = UNSET
 
 
 class Lists(Struct):
-    """A list for each user, in the order of the request."""
+    """A list for each user, in the order of the request; warnings of items that were named and are not known."""
 
     lists: list[List]
+    warnings: list[str] | UnsetType = UNSET
+
+
+class Unknown(Struct):
+    """Items of a filter that were not in training of a model: how many, and the first of them."""
+
+    model: str
+    total: int
+    first: list[Id]
+
+
+class Filter(Struct):
+    """A filter: how many items it has, which of them models do not know, and those that were asked for."""
+
+    name: str
+    total: int
+    unknown: list[Unknown]
+    items: list[Id] | dict[str, Id] | UnsetType = UNSET
+
+
+class FilterNames(Struct):
+    """The names of all filters."""
+
+    filters: list[str]
 
 
 class Prediction(Struct):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import json
 import re
 import unicodedata
 import warnings
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
@@ -19,22 +21,23 @@ from cofactor.errors import Argument, InputWarning, InvalidInputError, Place, Te
 from cofactor.model.explanations import Explanation
 from cofactor.model.facts import Facts
 from cofactor.model.times import pairs_for
-from cofactor.ratings import MODELS, ImplicitModel, Reasons, Recommender, Rules, ranking
+from cofactor.ratings import MODELS, IdSelection, ImplicitModel, Reasons, Recommender, Rules, Vectors, ranking
 from cofactor.ratings.facts import facts_of
-from cofactor.ratings.features import FeatureTable, PairQuery
+from cofactor.ratings.features import FeatureTable, PairQuery, new_rows
 from cofactor.service import rating_files as files
 from cofactor.service.base import ModelService, about, explanation_to_json
 from cofactor.service.clusters import block_by_block
 from cofactor.service.models import short_names
 from cofactor.service.rating_files import SIDES, IdsByText, match_ids, only_new, side_features
 from cofactor.service.results import RANKINGS, AnswerTable, Built, Loaded, shortest
-from cofactor.text import counted, some_of
+from cofactor.text import counted, few, some_of
 from cofactor.typing import SideName
 
 #: Items in lists that are made before they are written: some hundred megabytes as objects of Python.
 _ITEMS_PER_BLOCK = 500_000
 #: Pairs that are predicted before they are written: a few megabytes to send to a worker.
 _PAIRS_PER_BLOCK = 100_000
+_MOST_RULES = 4  #: that are kept, with what was looked up for them
 _FEW_REASONS = 3  #: own items that are named beside a recommendation
 
 #: A user who was not in training: ids of items with their ratings; None as rating of a model of interactions.
@@ -269,15 +272,19 @@ class RatingService(ModelService):
         users: Sequence[Any],
         n: int = 10,
         *,
-        candidates: Sequence[Any] | None = None,
+        candidates: Sequence[Any] | IdSelection | None = None,
+        exclude: Sequence[Any] | IdSelection | Mapping[Any, Sequence[Any]] | None = None,
         exclude_seen: bool = True,
         rank_by: str | None = None,
         at_least: float | None = None,
         quantile: float | None = None,
+        rules: Mapping[str, Any] | None = None,
+        new_items: Sequence[Mapping[str, Any]] | None = None,
     ) -> list[list[dict[str, Any]]]:
         """Return a list of items for each user, best first.
 
-        All known users are answered in one batch, and all new ones are folded in together.
+        All known users are answered in one batch, all new ones with ratings are folded in together, and so are those
+        without. Items that are named and were not in training are left out, with a warning; not those of a selection.
 
         Parameters
         ----------
@@ -285,10 +292,16 @@ class RatingService(ModelService):
             To whom.
         n : int, default=10
             Items in each list.
-        candidates : sequence of ids, optional
-            The only items to recommend.
+        candidates : sequence of ids or IdSelection, optional
+            The only items to recommend; of a selection as `select` returns it.
+        exclude : sequence of ids, IdSelection, or mapping from user to such, optional
+            Items to leave out: for all, or for each user of training.
         exclude_seen, rank_by, at_least, quantile
             As of the model's own ``recommend``.
+        rules : mapping from str to object, optional
+            Parameters of `Rules`; groups and boost as `by_item` returns them.
+        new_items : sequence of mapping, optional
+            Features of new items, each with its id and the columns of training.
 
         Returns
         -------
@@ -299,31 +312,130 @@ class RatingService(ModelService):
         Raises
         ------
         NotInTrainingError
-            If a user or an item was not in training.
+            If a user, or an item that a new one has, was not in training.
         InvalidInputError
             If the model cannot rank so.
         """
-        allowed = None
-        if candidates is not None:
-            allowed = [self._item(one, f"candidates[{k}]") for k, one in enumerate(candidates)]
+        fresh = None if new_items is None else self._new_items(new_items)
+        how: dict[str, Any] = {"n": n, "rank_by": rank_by, "at_least": at_least, "quantile": quantile}
+        how |= {"exclude_seen": exclude_seen, "new_items": fresh}
+        how["candidates"] = self._items(candidates, "candidates", fresh)
+        if isinstance(exclude, Mapping):
+            of_each = {self.users.match(user): self._items(items, "exclude", None) for user, items in exclude.items()}
+        else:
+            how["exclude"], of_each = self._items(exclude, "exclude", fresh), {}
         new = {k: user for k, user in enumerate(users) if isinstance(user, list)}
         known = {k: self._user(one, f"users[{k}]") for k, one in enumerate(users) if k not in new}
-        how: dict[str, Any] = {"n": n, "rank_by": rank_by, "at_least": at_least, "quantile": quantile}
-        how |= {"exclude_seen": exclude_seen, "candidates": allowed}
         made: dict[int, list[dict[str, Any]]] = {}
 
-        def make(model: Any, places: Iterable[int], ids: Sequence[Any]) -> None:
-            columns, lengths = _lists(how, model, ids)
+        def make(model: Any, places: Iterable[int], ids: Sequence[Any], **more: Any) -> None:
+            if rules is not None:
+                more["rules"] = self._rules(rules, folding=model is not self.model)
+            try:
+                columns, lengths = _lists(how | more, model, ids)
+            except InvalidInputError as error:
+                own = error.argument in _OF_RULES and (error.argument != "at_least" or at_least is None)
+                raise (_of_rules(error) if rules is not None and own else error) from None
             rows, ends = _rows(columns, without=("user", "rank")), np.cumsum(lengths).tolist()
             lists = (rows[start:end] for start, end in zip([0, *ends], ends, strict=False))
             made.update(zip(places, lists, strict=True))
 
         if known:
-            make(self.model, known, list(known.values()))
-        if new:
-            folded, ids = self._folded_in({f"users[{k}]": user for k, user in new.items()})
-            make(folded, new, ids)
+            make(self.model, known, list(known.values()), **({"exclude": of_each} if of_each else {}))
+        for places in _alike(new):
+            make(*self._folded_in({k: new[k] for k in places}, "users[{}]"))
         return [self.titles.titled(made[k]) for k in range(len(users))]
+
+    def select(self, items: Sequence[Any]) -> IdSelection:
+        """Return items, looked up once for many questions: by id, or by text that reads like one.
+
+        Parameters
+        ----------
+        items : sequence of ids
+        """
+        known = self.model.items_
+        found: IdSelection = known.select(items, "items")
+        if not found.unknown:
+            return found
+        read = [(one, self.items.match(one)) for one in found.unknown]
+        others = known.select([own for one, own in read if own is not one], "items")
+        return IdSelection(known, np.union1d(found.places, others.places), [one for one, own in read if own is one])
+
+    def by_item(self, values: Mapping[str, Any], argument: str) -> dict[Any, Any]:
+        """Return what is said of items by the text of their ids, by the ids of the model.
+
+        Parameters
+        ----------
+        values : mapping from str to object
+            Groups, or boosts.
+        argument : str
+            What messages call it.
+        """
+        found = {self.items.match(one): value for one, value in values.items()}
+        if len(found) < len(values):
+            seen: set[Any] = set()
+            twice = next(one for one in values if (own := self.items.match(one)) in seen or seen.add(own))
+            raise InvalidInputError("has an item twice", argument=argument, found=twice, advice="name it once")
+        return found
+
+    def _items(self, items: Any, argument: str, new: FeatureTable | None) -> Any:
+        """Return items that a caller names, in the form which the model knows; warn of those that nobody knows."""
+        if items is None or (isinstance(items, IdSelection) and new is None):
+            return items
+        found = items if isinstance(items, IdSelection) else self.select(items)
+        unknown: list[Any] = found.unknown
+        of_new: list[Any] = []
+        if new is not None and unknown:
+            ids = IdsByText(new.ids)
+            places = new.ids.index([ids.match(one) for one in unknown])
+            of_new = new.ids.ids[places[places >= 0]].tolist()
+            unknown = [one for one, place in zip(unknown, places.tolist(), strict=True) if place < 0]
+        if unknown and not isinstance(items, IdSelection) and (of_new or len(found.places)):
+            many = counted(len(unknown), "item that was", "items that were", form=",")
+            text = f" holds {many} not in training, left out: {few(unknown)}"
+            warnings.warn(InputWarning((Argument(argument), text)), stacklevel=2)
+        return [*found, *of_new] if of_new else found
+
+    def _rules(self, rules: Mapping[str, Any], *, folding: bool) -> Rules:
+        """Return the rules that a caller asks for; errors name them as parts of these."""
+        vectors: dict[str, Any] = (
+            {"vectors": self._vectors} if folding and rules.get("diversity") and self._vectors else {}
+        )
+        key = folding, *((name, id(of) if name in ("groups", "boost") else repr(of)) for name, of in rules.items())
+        if key not in self._made_rules:
+            try:
+                made = Rules(**rules, **vectors)
+            except InvalidInputError as error:
+                raise _of_rules(error) from None
+            while len(self._made_rules) >= _MOST_RULES:
+                del self._made_rules[next(iter(self._made_rules))]
+            self._made_rules[key] = made
+        return self._made_rules[key]
+
+    @cached_property
+    def _made_rules(self) -> dict[Any, Rules]:
+        """The last rules, which hold what they were made of: a filter gives the same groups and boosts again."""
+        return {}
+
+    @cached_property
+    def _vectors(self) -> Vectors | None:
+        """Vectors of items, by which lists of new users are diverse; see `_vectors_for_new_users`."""
+        return _vectors_for_new_users(self.model)
+
+    def _new_items(self, rows: Sequence[Mapping[str, Any]]) -> FeatureTable:
+        """Return features of new items that a caller describes."""
+        if not rows:
+            raise InvalidInputError("is empty, expected at least one item", argument="new_items")
+        for k, row in enumerate(rows):
+            if "id" not in row or set(row) != set(rows[0]):
+                problem = "expected an id, and the same columns as of the first one"
+                raise InvalidInputError(problem, argument=f"new_items[{k}]", found=dict(row))
+        columns = {name: [row[name] for row in rows] for name in rows[0] if name != "id"}
+        table = FeatureTable.read(([self.items.match(row["id"]) for row in rows], columns), "new_items")
+        new = new_rows(self.model.items_, table)
+        if not new.any():
+            raise InvalidInputError("holds only items that were in training", argument="new_items")
+        return table.among(new)
 
     def predict(self, pairs: Sequence[tuple[Any, Any]]) -> list[dict[str, Any]]:
         """Return predictions for pairs of user and item.
@@ -348,11 +460,13 @@ class RatingService(ModelService):
             made |= zip(known, _predictions(self.model, known.values(), [items[k] for k in known]), strict=True)
         if new:
             firsts: dict[Any, int] = {}
-            of_ratings = [firsts.setdefault(tuple(user), k) for k, user in new.items()]
-            folded, ids = self._folded_in({f"pairs[{k}].user": new[k] for k in firsts.values()})
-            called = dict(zip(firsts.values(), ids, strict=True))
-            found = _predictions(folded, [called[k] for k in of_ratings], [items[k] for k in new])
-            made |= zip(new, (row | {"user": None} for row in found), strict=True)
+            first_of = {k: firsts.setdefault(tuple(user), k) for k, user in new.items()}
+            for places in _alike({k: new[k] for k in firsts.values()}):
+                folded, _, ids = self._folded_in({k: new[k] for k in places}, "pairs[{}].user")
+                called = dict(zip(places, ids, strict=True))
+                own = {k: called[first] for k, first in first_of.items() if first in called}
+                found = _predictions(folded, own.values(), [items[k] for k in own])
+                made |= zip(own, (row | {"user": None} for row in found), strict=True)
         return [made[k] for k in range(len(pairs))]
 
     def similar(self, item: Any, n: int, min_ratings: int = 5) -> list[dict[str, Any]]:
@@ -389,7 +503,7 @@ class RatingService(ModelService):
         """
         wanted = [self._item(one, f"items[{k}]") for k, one in enumerate(items)]
         if isinstance(user, list):
-            model, (asked,) = self._folded_in({"user": user})
+            model, _, (asked,) = self._folded_in({0: user}, "user")
         else:
             model, asked = self.model, self._user(user, "user")
         found = explanation_to_json(_reasons(model, asked, list(dict.fromkeys(wanted))).explanation(n), "item")
@@ -428,8 +542,8 @@ class RatingService(ModelService):
     def _item(self, one: Any, argument: str) -> Any:
         return self.items.found(one, argument, "leave it out")
 
-    def _folded_in(self, users: Mapping[str, NewUser]) -> tuple[Any, list[str]]:
-        """Return a model of new users, by their places, and what they are called there, in their order.
+    def _folded_in(self, users: Mapping[int, NewUser], where: str) -> tuple[Any, list[int], list[str]]:
+        """Return a model of new users, all with ratings or all without, their places, and what they are called there.
 
         To a model that knows times they give their ratings at the latest one that it knows, for which it answers too.
         """
@@ -437,14 +551,14 @@ class RatingService(ModelService):
         pairs = [
             (name, item)
             for (place, user), name in zip(users.items(), called, strict=True)
-            for item in self._rated(user, f"{place}.ratings")
+            for item in self._rated(user, f"{where.format(place)}.ratings")
         ]
         X = _pairs(pairs)
-        if not self.levels:
-            return self.model.fold_in(X, known="replace"), called
+        if not self.levels or all(map(_is_unrated, users.values())):
+            return self.model.fold_in(X, known="replace"), list(users), called
         ratings = np.array([rating for user in users.values() for _, rating in user], dtype=np.float64)
         times = _latest_times(rating_model_of(self.model), len(pairs))
-        return self.model.fold_in(X, ratings, time=times, known="replace"), called
+        return self.model.fold_in(X, ratings, time=times, known="replace"), list(users), called
 
     def _rated(self, user: NewUser, where: str) -> list[Any]:
         """Return the items that a new user rated; refuse ratings that the model does not take."""
@@ -455,11 +569,17 @@ class RatingService(ModelService):
         if not user:
             refuse("is empty", "", [], "give at least one rating")
         items: dict[Any, None] = {}
+        takes_clicks = isinstance(self.model, Recommender)
+        is_rated = bool(self.levels) and not (takes_clicks and _is_unrated(user))
         for j, (one, rating) in enumerate(user):
             item = self._item(one, f"{where}[{j}].item")
             if item in items:
                 refuse("is rated twice", f"[{j}].item", one, "give it once")
-            if self.levels and rating not in self.levels:
+            if is_rated and rating is None:
+                advice = f'write {{"item": {json.dumps(one)}, "rating": {self.levels[-1]:g}}}'
+                advice += ", or leave out the ratings of all items" if takes_clicks else ""
+                refuse("is missing: the model was fitted to ratings", f"[{j}].rating", None, advice)
+            if is_rated and rating not in self.levels:
                 expected = ", ".join(format(level, "g") for level in sorted(self.levels))
                 refuse(f"expected one of {expected}", f"[{j}].rating", rating)
             if not self.levels and rating is not None:
@@ -467,6 +587,19 @@ class RatingService(ModelService):
                 refuse("says nothing to the model", f"[{j}].rating", rating, advice)
             items[item] = None
         return list(items)
+
+
+def _is_unrated(user: NewUser) -> bool:
+    """Return whether a new user brings items alone."""
+    return all(rating is None for _, rating in user)
+
+
+def _alike(users: Mapping[int, NewUser]) -> list[list[int]]:
+    """Return the places of new users who are folded in together: those with ratings, and those without."""
+    parts: dict[bool, list[int]] = {}
+    for place, user in users.items():
+        parts.setdefault(_is_unrated(user), []).append(place)
+    return list(parts.values())
 
 
 def fold_in(model: Any, file: str | None, options: Mapping[str, Any]) -> Built:
@@ -525,10 +658,7 @@ def _ranking_model(model: Any, how: Mapping[str, Any]) -> Any:
 
 
 def _rules(model: Any, options: Mapping[str, Any], folding: bool, new: FeatureTable | None) -> dict[str, Any]:
-    """Return the argument ``rules`` of ``recommend``; nothing where none are asked for.
-
-    A model whose users are folded in may compare items otherwise than before: vectors are those of the one before.
-    """
+    """Return the argument ``rules`` of ``recommend``; nothing where none are asked for."""
     asked = {name: options[name] for name in ("min_support", "diversity", "novelty") if options[name] is not None}
     if (options["groups"] is None) != (options["per_group"] is None):
         both = (Argument("groups"), " and ", Argument("per_group"))
@@ -539,9 +669,27 @@ def _rules(model: Any, options: Mapping[str, Any], folding: bool, new: FeatureTa
     if options["boost"] is not None:
         boost = _by_item(options["boost"], options["encoding"], "boost", model, new)
         asked["boost"] = {item: _number(text, item, options["boost"]) for item, text in boost.items()}
-    if folding and options["diversity"] and hasattr(model, "item_vectors") and model.updates_ is not None:
-        asked["vectors"] = model.item_vectors()
+    if folding and options["diversity"] and (vectors := _vectors_for_new_users(model)) is not None:
+        asked["vectors"] = vectors
     return {"rules": Rules(**asked)} if asked else {}
+
+
+def _vectors_for_new_users(model: Any) -> Vectors | None:
+    """Return vectors of items of a model that was fitted: once users are folded in, it may compare items otherwise."""
+    found: Vectors | None = None
+    if hasattr(model, "item_vectors") and model.updates_ is not None:
+        found = model.item_vectors()
+    return found
+
+
+_OF_RULES = frozenset(one.name for one in fields(Rules)) | {"at_most", "at_least"}
+
+
+def _of_rules(error: InvalidInputError) -> InvalidInputError:
+    """Return an error about one of the rules that names it as a part of them."""
+    name = error.argument if error.argument in _OF_RULES else None
+    argument = "rules" if name is None else f"rules.{name}"
+    return InvalidInputError(error.problem, argument=argument, found=error.found, advice=error.advice)
 
 
 def _by_item(path: str, encoding: str, what: str, model: Any, new: FeatureTable | None) -> dict[Any, str]:
@@ -582,7 +730,9 @@ def _lists(how: Mapping[str, Any], model: Any, ids: Sequence[Any]) -> tuple[dict
     how = {name: value for name, value in how.items() if name not in ("n", "rank_by", "new_items")}
     how = {name: value for name, value in how.items() if value is not None or name not in ("at_least", "quantile")}
     if isinstance(model, Recommender):
-        how |= {"rank_by": rank_by or "auto", "new_items": new}
+        how |= {"rank_by": rank_by or "auto"}
+    if new is not None:
+        how["new_items"] = new
     found = model.recommend(ids, n, **how)
     chances = {name: table for name in ("p_interact", "p_like") if (table := getattr(found, name)) is not None}
     there = np.isfinite(found.scores)

@@ -378,12 +378,12 @@ def test_where_pairs_are_many_nothing_takes_time_for_each() -> None:
 
 
 def test_without_time_to_choose_it_is_popularity() -> None:
-    model = Recommender(ratings=None, max_seconds=0, random_state=0).fit(by_kind(50))
+    model = Recommender(ratings=None, max_seconds=1e-9, random_state=0).fit(by_kind(50))
     assert model.tried_["model"] == ["Popularity"]
     assert [type(part) for part in model.implicit_models_] == [Popularity]
     with pytest.raises(InvalidInputError, match="max_seconds"):
         Recommender(max_seconds=-1).fit(by_kind(50))
-    given = Recommender([EASE(), ImplicitALS(2)], None, max_seconds=0, random_state=0).fit(by_kind(50))
+    given = Recommender([EASE(), ImplicitALS(2)], None, max_seconds=1e-9, random_state=0).fit(by_kind(50))
     assert [type(part) for part in given.implicit_models_] == [EASE, ImplicitALS]
 
 

@@ -194,7 +194,7 @@ class Recommender(InteractionModel):
     ratings: RatingModel | str | None = param(default="auto", kw_only=False)
     levels: ArrayLike | None = param(default=None)
     duplicates: str | None = param(default=None)
-    max_seconds: float | None = param(number(low=0, also=[None]), default=None)
+    max_seconds: float | None = param(number(low=0, inclusive=False, also=[None]), default=None)
     random_state: RandomState = param(default=None)
     callback: Callback | None = param(check_callback, default=None)
     verbose: int = param(default=0)
