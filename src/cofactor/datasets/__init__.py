@@ -24,7 +24,7 @@
 `LabelChunks`                 libsvm and Parquet in chunks, for data larger than memory; `write_chunks`
 `make_labels`                 synthetic labels with known groups
 `make_articles`               synthetic news articles with tags, as real ones have them
-`formats.sniff`               what a file is, by its beginning
+`open_data`                   what a file is, by its beginning; a query of SQLite, DuckDB or PostgreSQL
 `available`, `locate`,        the registry: which sets there are, where they are, download them,
 `fetch`, `verify`             compare checksums
 ============================  ======================================================================
@@ -47,6 +47,7 @@ from cofactor.lazy import exports
 if TYPE_CHECKING:
     from cofactor.coding import Coding
     from cofactor.datasets.chunks import LabelChunks, write_chunks
+    from cofactor.datasets.formats import open_data
     from cofactor.datasets.levels import bin_edges, bin_ratings
     from cofactor.datasets.load import load_jester, load_labels, load_movielens, load_ratings, load_side_features
     from cofactor.datasets.readers.arff import read_arff, read_label_names
@@ -113,6 +114,7 @@ __all__ = [
     "make_labels",
     "make_movies",
     "make_ratings",
+    "open_data",
     "read_arff",
     "read_interactions",
     "read_label_names",

@@ -1,0 +1,358 @@
+"""Queries of SQLite, DuckDB and PostgreSQL, read as tables of Arrow in batches, and tables that are written there.
+
+An address such as ``sqlite:///shop.db#ratings`` names a table, or has a query, after its ``#``. What is written becomes
+a temporary table first; it takes its place in one short transaction, which fails as a whole.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyarrow import compute
+
+from cofactor.datasets.readers.parquet import arrow_table
+from cofactor.datasets.table import ArrowTable, TableOptions
+from cofactor.errors import Argument, InvalidInputError, MissingPackageError, Place
+from cofactor.files import IF_EXISTS, display_name, with_password
+from cofactor.text import first_repeated
+
+MODES = ("fail", "append", "replace")
+_ROWS = 1 << 16  #: of a batch
+_TEMPORARY = "cofactor_rows"
+_INT32 = 1 << 31
+
+
+class _Database(ABC):
+    """A connection: what the three kinds of databases do in their own ways."""
+
+    tables = "select table_name from information_schema.tables where table_schema not like '%_catalog' and "
+    tables += "table_schema <> 'information_schema' order by 1"
+    begin: tuple[str, ...] = ("begin",)  #: how the short transaction begins
+    lock: tuple[str, ...] = ()  #: what lets nobody else write to a table, from here to the end of the transaction
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+
+    def run(self, statement: str) -> list[Any]:
+        """Run a statement, and return its rows."""
+        return list(self.connection.execute(statement).fetchall())
+
+    def has(self, table: str) -> bool:
+        """Return whether there is a table."""
+        with suppress(*_errors()):
+            self.run(f"select 1 from {table} where 1=0")
+            return True
+        self.rollback()  # PostgreSQL goes on only then
+        return False
+
+    def rollback(self) -> None:
+        """End a transaction, if there is one."""
+        with suppress(*_errors()):
+            self.connection.rollback()
+
+    @abstractmethod
+    def batches(self, query: str) -> Iterable[Any]:
+        """Return the rows of a query as record batches."""
+
+    @abstractmethod
+    def fill(self, rows: Any, *, first: bool) -> None:
+        """Append a table of Arrow to the temporary one, which the first makes."""
+
+
+class _Sqlite(_Database):
+    tables = "select name from sqlite_master where type in ('table', 'view') order by name"
+    begin = ("begin immediate",)
+
+    def __init__(self, address: str, write: bool) -> None:
+        uri = f"file:{quote(_path_of(address, write))}?mode={'rwc' if write else 'ro'}"
+        super().__init__(sqlite3.connect(uri, uri=True, isolation_level=None))
+
+    def batches(self, query: str) -> Iterator[Any]:
+        cursor = self.connection.execute(query)
+        names = [column[0] for column in cursor.description or ()]
+        while rows := cursor.fetchmany(_ROWS):
+            columns = map(_column, names, zip(*rows, strict=True))
+            yield pa.RecordBatch.from_arrays(list(columns), names)
+
+    def fill(self, rows: Any, *, first: bool) -> None:
+        of = pa.types
+        if first:
+            kinds = [
+                "integer" if of.is_integer(kind) or of.is_boolean(kind) else "real" if of.is_floating(kind) else "text"
+                for kind in rows.schema.types
+            ]
+            columns = ", ".join(map(" ".join, zip(map(_quoted, rows.schema.names), kinds, strict=True)))
+            self.run(f"create temp table {_TEMPORARY} ({columns})")
+        marks = ", ".join("?" * rows.num_columns)
+        cells = zip(*(column.to_pylist() for column in rows.columns), strict=True)
+        self.connection.executemany(f"insert into {_TEMPORARY} values ({marks})", cells)
+
+
+class _DuckDB(_Database):
+    def __init__(self, address: str, write: bool) -> None:
+        duckdb = _package("duckdb", "DuckDB needs")
+        super().__init__(duckdb.connect(_path_of(address, write), read_only=not write))
+
+    def batches(self, query: str) -> Iterable[Any]:
+        relation = self.connection.sql(query)
+        return () if relation is None else pa.RecordBatchReader.from_stream(relation)
+
+    def fill(self, rows: Any, *, first: bool) -> None:
+        self.connection.register("cofactor_block", rows)
+        begin = f"create temp table {_TEMPORARY} as" if first else f"insert into {_TEMPORARY}"
+        self.run(f"{begin} select * from cofactor_block")
+
+
+class _PostgreSQL(_Database):
+    begin = ("set local lock_timeout = '10s'",)  # a transaction is open from the first statement on
+    lock = ("lock table {} in share row exclusive mode",)
+
+    def __init__(self, address: str, write: bool) -> None:
+        driver = _package("adbc_driver_postgresql.dbapi", "PostgreSQL needs")
+        super().__init__(driver.connect(with_password(address)))
+        self.cursor = self.connection.cursor()
+        if not write:
+            self.run("set transaction read only")
+
+    def run(self, statement: str) -> list[Any]:
+        self.cursor.execute(statement)
+        return list(self.cursor.fetchall()) if self.cursor.description else []
+
+    def batches(self, query: str) -> Iterable[Any]:
+        self.cursor.execute(query)
+        return self.cursor.fetch_record_batch()
+
+    def fill(self, rows: Any, *, first: bool) -> None:
+        self.cursor.adbc_ingest(_TEMPORARY, rows, mode="create" if first else "append", temporary=True)
+
+
+_KINDS: dict[str, Any] = {"sqlite": _Sqlite, "duckdb": _DuckDB, "postgres": _PostgreSQL, "postgresql": _PostgreSQL}
+
+
+def _package(name: str, purpose: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        raise MissingPackageError(name.partition(".")[0].replace("_", "-"), purpose, "sql") from None
+
+
+def _path_of(address: str, write: bool) -> str:
+    """Return the path of the file of a database; one that is written may be new."""
+    kind, _, rest = address.partition("://")
+    path = os.path.expanduser(unquote(rest[1:].partition("?")[0]))
+    if not rest.startswith("/") or not path:
+        example = f"write {kind}:///shop.db, and {kind}:////home/me/shop.db with the whole path"
+        raise InvalidInputError("the address names no file after three slashes", advice=example, place=Place(address))
+    if not (os.path.isdir(os.path.dirname(path) or ".") if write else os.path.isfile(path)):
+        raise FileNotFoundError(f"{path}: no such {'folder' if write else 'file'}")
+    return path
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    """Return what drivers raise, those which are loaded: a connection that fails leaves nothing to ask."""
+    drivers = [sys.modules[name].Error for name in ("duckdb", "adbc_driver_manager") if name in sys.modules]
+    return (sqlite3.Error, pa.ArrowException, *drivers)
+
+
+@contextmanager
+def _connected(address: str, *, write: bool = False) -> Iterator[_Database]:
+    """Connect to a database; what it complains of within the block names it, and says what to do."""
+    base, place = address.partition("#")[0], Place(display_name(address))
+    database: _Database | None = None
+    try:
+        database = _KINDS[base.partition("://")[0]](IF_EXISTS.sub("", base), write)
+        yield database
+    except (*_errors(), OSError) as error:
+        if isinstance(error, OSError) and (error.errno or isinstance(error, FileNotFoundError)):
+            raise  # of a file, which says itself what is wrong; that of a stream has no number
+        found = re.search(r"(?:ERROR|FATAL):\s+(.*)|([^\n]+)", str(error))
+        reason = str(error) if found is None else (found[1] or found[2])
+        password = urlsplit(with_password(base)).password
+        for secret in (password, unquote(password)) if password else ():
+            reason = reason.replace(secret, "***")
+        raise InvalidInputError(reason, advice=_advice(error, database, write), place=place) from None
+    finally:
+        if database is not None:
+            database.connection.close()
+
+
+def _advice(error: Exception, database: _Database | None, write: bool) -> str:
+    if database is None:
+        return (
+            "is the database there, of this kind, open to you, and nobody else writing? The password of a server may "
+            "stand in PGPASSWORD or ~/.pgpass"
+        )
+    if write:
+        return "nothing was written: mend that, or give another table, and run it again"
+    if isinstance(error, pa.ArrowException):
+        return "a column must hold values of one kind: make it so in the query, such as cast(item as text) as item"
+    tables: list[str] = []
+    if re.search("no such table|does not exist", str(error)):
+        database.rollback()
+        with suppress(*_errors()):
+            tables = [row[0] for row in database.run(database.tables)]
+    there = f"; the database has {', '.join(tables[:10])}" if tables else ""
+    return f"try the query in the shell of the database{there}"
+
+
+def read_query(address: str, options: TableOptions) -> ArrowTable:
+    """Read what a query gives, or a table, in batches.
+
+    Parameters
+    ----------
+    address : str
+        With the query, or the name of a table, after ``#``.
+    options : TableOptions
+        Only `content` is used.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no such table, the query or the connection fails, or there are no rows.
+    """
+    name, query = display_name(address), address.partition("#")[2].strip()
+    place = Place(name)
+    with _connected(address) as database:
+        if not query:
+            tables = [row[0] for row in database.run(database.tables)]
+            what = f"it has the tables {', '.join(tables[:10])}" if tables else "it has no tables"
+            advice = ("give the name of a table after #, or a query with ", Argument("query"), f"; {what}")
+            raise InvalidInputError("the address does not say what to read", advice=advice, place=place)
+        if not re.search(r"\s", query):
+            query = f"select * from {_quoted(query)}"
+        batches = [pa.Table.from_batches([_plain(batch)]) for batch in database.batches(query) if batch.num_rows]
+        twice = first_repeated(batches[0].schema.names) if batches else None
+        if twice is not None:
+            raise InvalidInputError(f"two columns are called {twice}", advice="rename one with as", place=place)
+        table = pa.concat_tables(batches, promote_options="permissive") if batches else None
+    if table is None:
+        raise InvalidInputError(f"the query gives no rows, expected rows with {options.content}", place=place)
+    del batches
+    for position, field in enumerate(table.schema):  # one by one, and the pieces of each are let go
+        table = table.set_column(position, field, pa.chunked_array([table.column(position).combine_chunks()]))
+    return _QueryTable(name, table)
+
+
+class _QueryTable(ArrowTable):
+    """Rows of a query, which can be mended there."""
+
+    def column(self, position: int) -> Any:
+        """Return a column without gaps; a missing value is an error."""
+        try:
+            return super().column(position)
+        except InvalidInputError as error:
+            advice = f"leave such rows out of the query: where {self.names[position]} is not null"
+            raise InvalidInputError(error.problem, advice=advice, place=error.place) from None
+
+    def _type_error(self, position: int, expected: str) -> InvalidInputError:
+        error = super()._type_error(position, expected)
+        return InvalidInputError(error.problem, advice="cast it in the query", place=error.place)
+
+
+def _column(name: str, cells: tuple[Any, ...]) -> Any:
+    """Return cells of SQLite, where each has its own type, as an array."""
+    try:
+        return pa.array(cells)
+    except pa.ArrowException as error:
+        raise pa.ArrowInvalid(f"column {name!r}: {error}") from None
+
+
+def _plain(batch: Any) -> Any:
+    """Return a batch with decimals as floats, and small integers in half the memory."""
+    columns = []
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        if pa.types.is_decimal(field.type) or (field.metadata or {}).get(b"ADBC:postgresql:typname") == b"numeric":
+            column = getattr(column, "storage", column).cast(pa.float64())
+        elif pa.types.is_int64(field.type) and (column.null_count < len(column)):
+            ends = compute.min_max(column).as_py()
+            if ends["min"] >= -_INT32 and ends["max"] < _INT32:
+                column = column.cast(pa.int32())
+        columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, batch.schema.names)
+
+
+def _quoted(name: str) -> str:
+    """Return a name, perhaps of a schema and a table in it, as SQL quotes it."""
+    return ".".join('"' + part.replace('"', '""') + '"' for part in name.split("."))
+
+
+def _target(address: str) -> tuple[str, str]:
+    """Return the table to write to, quoted, and what becomes of one that exists."""
+    base, _, table = address.partition("#")
+    found = IF_EXISTS.search(base)
+    mode = "fail" if found is None else found[1]
+    if mode not in MODES:
+        expected = f"expected one of {', '.join(map(repr, MODES))}"
+        raise InvalidInputError("not known", argument="if_exists", found=mode, advice=expected)
+    if not table:
+        advice = ("name it with ", Argument("table"), ", or after #: sqlite:///shop.db#lists")
+        raise InvalidInputError("does not say which table to write", advice=advice, place=Place(display_name(base)))
+    return _quoted(table), mode
+
+
+def _exists(database: _Database, table: str, mode: str, address: str) -> bool:
+    """Return whether a table exists; refuse one that is to be made."""
+    there = database.has(table)
+    if there and mode == "fail":
+        choices = (Argument("if_exists", "append"), " or ", Argument("if_exists", "replace"))
+        advice = ("say what becomes of its rows, ", *choices, ", or name another table")
+        raise InvalidInputError("the table exists", advice=advice, place=Place(display_name(address)))
+    return there
+
+
+def check_target(address: str) -> None:
+    """Refuse a table that cannot be written, before the work begins."""
+    table, mode = _target(address)
+    path = address.partition(":///")[2].partition("#")[0]
+    if not address.startswith("postgres") and not os.path.exists(unquote(path.partition("?")[0])):
+        return
+    with _connected(address, write=True) as database:
+        there = _exists(database, table, mode, address)
+        probe = f"delete from {table} where 1=0" if there else f"create table {table} (a integer)"
+        for statement in (*database.begin, *(() if there and mode == "append" else (probe,))):
+            database.run(statement)
+        database.rollback()
+
+
+def write_blocks(address: str, blocks: Iterable[Mapping[str, NDArray[Any]]]) -> int:
+    """Write blocks of rows to a table, in one transaction; return the number of rows.
+
+    Parameters
+    ----------
+    address : str
+        With the name of the table after ``#``, and perhaps ``?if_exists=append`` or ``replace`` before it. Replaced are
+        its rows: its columns, rights and indexes stay.
+    blocks : iterable of mapping from name to array
+        At least one.
+    """
+    table, mode = _target(address)
+    n_rows, schema, columns = 0, None, ""
+    with _connected(address, write=True) as database:
+        there = _exists(database, table, mode, address)
+        for block in blocks:
+            rows = arrow_table(block, schema, "a database", nulls=True)
+            if schema is None:
+                columns = ", ".join(map(_quoted, rows.schema.names))
+                if there:
+                    wanted = ", ".join(f"{table}.{_quoted(name)}" for name in rows.schema.names)
+                    database.run(f"select {wanted} from {table} where 1=0")  # it must have them
+            database.fill(rows, first=schema is None)
+            n_rows, schema = n_rows + rows.num_rows, rows.schema
+        made = (*(one.format(table) for one in database.lock), f"delete from {table}")
+        made = made if there else (f"create table {table} as select * from {_TEMPORARY} where 1=0",)
+        insert = f"insert into {table} ({columns}) select {columns} from {_TEMPORARY}"
+        for statement in (*database.begin, *(made if mode == "replace" or not there else ()), insert):
+            database.run(statement)
+        database.connection.commit()
+    return n_rows
