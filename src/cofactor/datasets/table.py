@@ -170,7 +170,7 @@ class Table(ABC):
     def ids(self, position: int) -> NDArray[np.int64] | Words:
         """Return integers or text, as `id_cells` does, as NumPy has them."""
         column = self.id_cells(position)
-        return Words.of(column) if is_text(column.type) else numpy_of(column)  # type: ignore[return-value]
+        return Words.of(column) if is_text(column.type) else numpy_of(column)
 
     @abstractmethod
     def cells(self, position: int, *, gaps: bool = False) -> Cells:
@@ -419,6 +419,12 @@ def ids_of(table: Table, position: int, mode: IdMode, what: str = "id") -> NDArr
     what : str
         What messages call such a cell, for example "user id".
     """
+    found = _ids(table, position, mode, what)
+    return found if found.dtype == object else found.astype(np.int64, copy=False)
+
+
+def _ids(table: Table, position: int, mode: IdMode, what: str) -> NDArray[Any]:
+    """Return ids as `ids_of` does, but integers of any width."""
     words = table.words(position) if mode == "str" else table.ids(position)
     if isinstance(words, np.ndarray):
         return words
@@ -621,10 +627,10 @@ def pairs_of(table: Table, positions: Mapping[str, int], mode: IdMode) -> NDArra
     """
     X: Any = None
     for side, role in enumerate(("user", "item")):
-        ids = ids_of(table, positions[role], mode, f"{role} id")
+        ids = _ids(table, positions[role], mode, f"{role} id")
         table.forget(positions[role])
         if X is None:
-            X = np.empty((len(ids), 2), dtype=ids.dtype)
+            X = np.empty((len(ids), 2), dtype=object if ids.dtype == object else np.int64)
         elif ids.dtype == object:
             X = X.astype(object, copy=False)
         X[:, side] = ids

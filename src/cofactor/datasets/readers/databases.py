@@ -14,15 +14,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
+import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import compute
 
 from cofactor.datasets.readers.parquet import arrow_table
-from cofactor.datasets.table import ArrowTable, TableOptions
+from cofactor.datasets.table import ArrowTable, TableOptions, Words, numpy_of
 from cofactor.errors import Argument, InvalidInputError, MissingPackageError, Place
 from cofactor.files import IF_EXISTS, display_name, with_password
 from cofactor.text import first_repeated
@@ -30,6 +32,7 @@ from cofactor.text import first_repeated
 MODES = ("fail", "append", "replace")
 _ROWS = 1 << 16  #: of a batch
 _TEMPORARY = "cofactor_rows"
+_STEP = 1 << 20  #: rows by which a column grows
 _INT32 = 1 << 31
 
 
@@ -170,14 +173,17 @@ def _connected(address: str, *, write: bool = False) -> Iterator[_Database]:
     """Connect to a database; what it complains of within the block names it, and says what to do."""
     base, place = address.partition("#")[0], Place(display_name(address))
     database: _Database | None = None
+    path = None if base.startswith("postgres") or not write else _path_of(base, write)
+    is_new = path is not None and not os.path.exists(path)
     try:
         database = _KINDS[base.partition("://")[0]](IF_EXISTS.sub("", base), write)
         yield database
+        is_new = False
     except (*_errors(), OSError) as error:
         if isinstance(error, OSError) and (error.errno or isinstance(error, FileNotFoundError)):
             raise  # of a file, which says itself what is wrong; that of a stream has no number
-        found = re.search(r"(?:ERROR|FATAL):\s+(.*)|([^\n]+)", str(error))
-        reason = str(error) if found is None else (found[1] or found[2])
+        found = re.search(r"(?:ERROR|FATAL):\s+(.*)", str(error)) or re.search("(.*)", str(error))
+        reason = found[1] if found is not None else ""
         password = urlsplit(with_password(base)).password
         for secret in (password, unquote(password)) if password else ():
             reason = reason.replace(secret, "***")
@@ -185,6 +191,8 @@ def _connected(address: str, *, write: bool = False) -> Iterator[_Database]:
     finally:
         if database is not None:
             database.connection.close()
+        if path is not None and is_new:
+            Path(path).unlink(missing_ok=True)  # nothing is left of what failed
 
 
 def _advice(error: Exception, database: _Database | None, write: bool) -> str:
@@ -231,21 +239,60 @@ def read_query(address: str, options: TableOptions) -> ArrowTable:
             raise InvalidInputError("the address does not say what to read", advice=advice, place=place)
         if not re.search(r"\s", query):
             query = f"select * from {_quoted(query)}"
-        batches = [pa.Table.from_batches([_plain(batch)]) for batch in database.batches(query) if batch.num_rows]
-        twice = first_repeated(batches[0].schema.names) if batches else None
-        if twice is not None:
-            raise InvalidInputError(f"two columns are called {twice}", advice="rename one with as", place=place)
-        table = pa.concat_tables(batches, promote_options="permissive") if batches else None
-    if table is None:
+        columns: dict[str, _Growing] = {}
+        for batch in database.batches(query):
+            twice = first_repeated(batch.schema.names)
+            if twice is not None:
+                raise InvalidInputError(f"two columns are called {twice}", advice="rename one with as", place=place)
+            for field, column in zip(batch.schema, batch.columns, strict=True):
+                columns.setdefault(field.name, _Growing()).append(_plain(field, column))
+        table = pa.table({name: columns.pop(name).whole(name) for name in list(columns)})
+    if not table.num_rows:
         raise InvalidInputError(f"the query gives no rows, expected rows with {options.content}", place=place)
-    del batches
-    for position, field in enumerate(table.schema):  # one by one, and the pieces of each are let go
-        table = table.set_column(position, field, pa.chunked_array([table.column(position).combine_chunks()]))
     return _QueryTable(name, table)
+
+
+class _Growing:
+    """A column that grows: numbers without gaps in one block, of which there is never a second one, others in parts."""
+
+    def __init__(self) -> None:
+        self.block: NDArray[Any] = np.empty(0, dtype=np.int32)
+        self.parts: list[Any] = []
+        self.n = 0
+
+    def append(self, column: Any) -> None:
+        """Append an array of Arrow."""
+        end = self.n + len(column)
+        if self.parts or column.null_count or column.type not in (pa.int32(), pa.int64(), pa.float64()):
+            if self.n:
+                self.parts, self.n = [self.whole("")], 0
+            self.parts.append(column)
+            return
+        values = numpy_of(column)
+        if values.dtype != self.block.dtype:
+            self.block = self.block.astype(np.result_type(self.block, values))
+        if end > len(self.block):
+            self.block.resize(end + _STEP, refcheck=False)  # moves pages, not what is in them
+        self.block[self.n : end] = values
+        self.n = end
+
+    def whole(self, name: str) -> Any:
+        """Return all of it, once."""
+        if not self.parts:
+            self.block.resize(self.n, refcheck=False)
+            return pa.array(self.block)
+        tables = [pa.table({name: part}) for part in self.parts]
+        return pa.concat_tables(tables, promote_options="permissive").column(0)
 
 
 class _QueryTable(ArrowTable):
     """Rows of a query, which can be mended there."""
+
+    def ids(self, position: int) -> NDArray[Any] | Words:
+        """Return integers as they are, or text."""
+        column = self.column(position)
+        narrow = pa.types.is_integer(column.type) and column.type != pa.uint64()
+        return numpy_of(column) if narrow else super().ids(position)
 
     def column(self, position: int) -> Any:
         """Return a column without gaps; a missing value is an error."""
@@ -268,18 +315,15 @@ def _column(name: str, cells: tuple[Any, ...]) -> Any:
         raise pa.ArrowInvalid(f"column {name!r}: {error}") from None
 
 
-def _plain(batch: Any) -> Any:
-    """Return a batch with decimals as floats, and small integers in half the memory."""
-    columns = []
-    for field, column in zip(batch.schema, batch.columns, strict=True):
-        if pa.types.is_decimal(field.type) or (field.metadata or {}).get(b"ADBC:postgresql:typname") == b"numeric":
-            column = getattr(column, "storage", column).cast(pa.float64())
-        elif pa.types.is_int64(field.type) and (column.null_count < len(column)):
-            ends = compute.min_max(column).as_py()
-            if ends["min"] >= -_INT32 and ends["max"] < _INT32:
-                column = column.cast(pa.int32())
-        columns.append(column)
-    return pa.RecordBatch.from_arrays(columns, batch.schema.names)
+def _plain(field: Any, column: Any) -> Any:
+    """Return decimals as floats, and integers in 32 bits if they fit."""
+    if pa.types.is_decimal(field.type) or (field.metadata or {}).get(b"ADBC:postgresql:typname") == b"numeric":
+        return getattr(column, "storage", column).cast(pa.float64())
+    if pa.types.is_int64(field.type) and column.null_count < len(column):
+        ends = compute.min_max(column).as_py()
+        if ends["min"] >= -_INT32 and ends["max"] < _INT32:
+            return column.cast(pa.int32())
+    return column
 
 
 def _quoted(name: str) -> str:
