@@ -36,7 +36,7 @@ _ADVISES = re.compile(
 
 
 #: What begins so is SQL, and advises nobody.
-_SQL = re.compile(r'select [\w*"…]+|set (?:local|transaction) ')
+_SQL = re.compile(r'select [\w*"…]+|set (?:local|transaction) |begin immediate')
 
 
 @dataclass(frozen=True)

@@ -211,7 +211,7 @@ def with_database_options(command: Command, verb: str) -> Command:
     verb : str
         Its name.
     """
-    signature = inspect.signature(command)
+    signature = inspect.signature(command, eval_str=True)
     kinds = {"query": _Query} if verb in _READING else {}
     kinds |= (
         {"table": _Table, "if_exists": _IfExists} if "safe_csv" in signature.parameters and verb != "compare" else {}

@@ -224,12 +224,6 @@ class Source(os.PathLike[str]):
         Piece
             Some rows, in their order.
         """
-        if self.kind == "database":
-            raise InvalidInputError(
-                "is a database, whose rows may change from one pass over them to the next",
-                advice="write the query to a file first: in DuckDB, copy (select ...) to 'ratings.parquet'",
-                place=Place(self.name),
-            )
         start = unpacked(start_of(self.path))
         parquet.refuse_lost_beginning(start, end_of(self.path, len(parquet.MAGIC)), self.name)
         yield from (self._format(start).pieces or text.pieces)(self.path, options, choose, after or Offset())
@@ -312,7 +306,7 @@ def open_data(source: PathLike, query: str | None = None) -> Source:
         return Source(address if query is None else f"{address.partition('#')[0]}#{query}", "database", "database")
     if query is not None:
         advice = "give the address of one, such as sqlite:///shop.db"
-        raise InvalidInputError("is for databases", argument="query", advice=advice, place=Place(display_name(text)))
+        raise InvalidInputError((Argument("query"), " is for databases"), advice=advice, place=Place(text))
     if text != "-" and os.path.isdir(text):
         sharded = os.path.isfile(os.path.join(text, SHARDS))
         return Source(text, "folder", "shards", "ratings") if sharded else Source(text, "folder")

@@ -198,8 +198,8 @@ def _connected(address: str, *, write: bool = False) -> Iterator[_Database]:
 def _advice(error: Exception, database: _Database | None, write: bool) -> str:
     if database is None:
         return (
-            "is the database there, of this kind, open to you, and nobody else writing? The password of a server may "
-            "stand in PGPASSWORD or ~/.pgpass"
+            "is there such a database, and does no other program hold it? The password of a server may stand in "
+            "PGPASSWORD or ~/.pgpass"
         )
     if write:
         return "nothing was written: mend that, or give another table, and run it again"
