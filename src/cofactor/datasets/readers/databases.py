@@ -30,9 +30,9 @@ from cofactor.files import IF_EXISTS, display_name, with_password
 from cofactor.text import first_repeated
 
 MODES = ("fail", "append", "replace")
-_ROWS = 1 << 16  #: of a batch
+_ROWS = 1 << 14  #: of a batch
 _TEMPORARY = "cofactor_rows"
-_STEP = 1 << 20  #: rows by which a column grows
+_STEP = 1 << 18  #: rows by which a column grows
 _INT32 = 1 << 31
 
 
