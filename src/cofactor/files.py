@@ -135,9 +135,9 @@ def read_bytes(path: PathLike) -> bytes:
 
 def _check_file(path: PathLike) -> None:
     if not os.path.exists(path):
-        raise FileNotFoundError(f"{os.fspath(path)}: no such file")
+        raise FileNotFoundError(f"{display_name(path)}: no such file")
     if os.path.isdir(path):
-        raise IsADirectoryError(f"{os.fspath(path)}: is a folder, expected a file")
+        raise IsADirectoryError(f"{display_name(path)}: is a folder, expected a file")
 
 
 class _Counted(io.RawIOBase):

@@ -179,9 +179,11 @@ def _connected(address: str, *, write: bool = False) -> Iterator[_Database]:
         database = _KINDS[base.partition("://")[0]](IF_EXISTS.sub("", base), write)
         yield database
         is_new = False
-    except (*_errors(), OSError) as error:
-        if isinstance(error, OSError) and (error.errno or isinstance(error, FileNotFoundError)):
-            raise  # of a file, which says itself what is wrong; that of a stream has no number
+    except Exception as error:
+        # Errors of a file say themselves what is wrong; that of a stream has no number.
+        of_file = isinstance(error, OSError) and (error.errno or isinstance(error, FileNotFoundError))
+        if of_file or not isinstance(error, (*_errors(), OSError)):
+            raise
         found = re.search(r"(?:ERROR|FATAL):\s+(.*)", str(error)) or re.search("(.*)", str(error))
         reason = found[1] if found is not None else ""
         password = urlsplit(with_password(base)).password
@@ -299,7 +301,7 @@ class _QueryTable(ArrowTable):
         try:
             return super().column(position)
         except InvalidInputError as error:
-            advice = f"leave such rows out of the query: where {self.names[position]} is not null"
+            advice = f"leave such rows out of the query: where {self.table.schema.names[position]} is not null"
             raise InvalidInputError(error.problem, advice=advice, place=error.place) from None
 
     def _type_error(self, position: int, expected: str) -> InvalidInputError:
@@ -358,9 +360,9 @@ def _exists(database: _Database, table: str, mode: str, address: str) -> bool:
 def check_target(address: str) -> None:
     """Refuse a table that cannot be written, before the work begins."""
     table, mode = _target(address)
-    path = address.partition(":///")[2].partition("#")[0]
-    if not address.startswith("postgres") and not os.path.exists(unquote(path.partition("?")[0])):
-        return
+    base = address.partition("#")[0]
+    if not base.startswith("postgres") and not os.path.exists(_path_of(base, write=True)):
+        return  # it is made when there is something to write
     with _connected(address, write=True) as database:
         there = _exists(database, table, mode, address)
         probe = f"delete from {table} where 1=0" if there else f"create table {table} (a integer)"
