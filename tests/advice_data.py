@@ -6,6 +6,9 @@ from __future__ import annotations
 
 #: Python for names that calls use.
 NAMES: dict[str, str] = {
+    "sqlite": "__import__('sqlite3')",
+    "database": "(lambda c: (c.executescript('create table r (user, item, rating); insert into r values (1, 1, 5), (2, 2, 4), (1, 2, 3), (3, 1, 4); create table gaps as select * from r; insert into gaps values (null, 1, 1); create table odd as select * from r; insert into odd values (\\'ann\\', 1, 1); create table bytes as select * from r; update bytes set user = cast(user as blob)'), c.close()))(sqlite.connect('shop.db')) and 'sqlite:///shop.db'",
+    "query_of": "lambda query: datasets.read_ratings(datasets.open_data(database, query))",
     "features": "np.random.default_rng(0).random((40, 5))",
     "tags": "(features[:, :4] > 0.5).astype(int)",
     "gappy": "np.where(np.random.default_rng(1).random(tags.shape) < 0.1, np.nan, tags)",
@@ -48,6 +51,57 @@ FILES: dict[str, str] = {
 
 #: Calls, and the calls that follow what they advise.
 CASES: list[tuple[str, str | list[str]]] = [
+    # Databases.
+    (
+        "datasets.read_ratings(database)",
+        ["datasets.read_ratings(database + '#r')", "datasets.open_data(database, query='r')"],
+    ),
+    ("datasets.read_ratings(database + '#nothing')", "datasets.read_ratings(database + '#r')"),
+    ("datasets.read_ratings('sqlite://shop.db#r')", "datasets.read_ratings(database + '#r')"),
+    ("database, query_of('odd')", "database, query_of('select cast(user as text) as user, item, rating from odd')"),
+    ("database, query_of('gaps')", "database, query_of('select * from gaps where user is not null')"),
+    ("database, query_of('bytes')", "database, query_of('select cast(user as text) as user, item, rating from bytes')"),
+    (
+        "database, query_of('select user, item, item, rating from r')",
+        "database, query_of('select user, item, item as other, rating from r')",
+    ),
+    ("datasets.open_data('stars.csv', 'r')", "datasets.open_data(database, 'r')"),
+    (
+        "ratings.shard_files([database + '#r'], 'shop-shards')",
+        "ratings.shard_files(['stars.csv'], 'shop-shards', restart=True)",
+    ),
+    (
+        "datasets.write_table(database + '#r', {'user': [1]})",
+        "datasets.write_table(database + '?if_exists=append#r', {'user': [1], 'item': [7], 'rating': [5]})",
+    ),
+    (
+        "datasets.write_table(database, {'user': [1]})",
+        "datasets.write_table(database + '?if_exists=replace#table', {'user': [1]})",
+    ),
+    (
+        "datasets.write_table(database + '?if_exists=append#r', {'x': [1]})",
+        "datasets.write_table(database + '?if_exists=replace#another', {'x': [1]})",
+    ),
+    (
+        "files.without_password('postgresql://ann:a@b/c@host/shop')",
+        "files.without_password('postgresql://ann:a%40b%2Fc@host/shop')",
+    ),
+    (
+        "command('fit stars.csv --query r')",
+        "database, command('fit sqlite:///shop.db --query r --model als --alpha 1 --out y.cofactor')",
+    ),
+    (
+        "command('fit sqlite:///shop.db --query r --item-features sqlite:///shop.db')",
+        "database, command('fit sqlite:///shop.db#r --model als --alpha 1 --out y.cofactor')",
+    ),
+    (
+        "command('fit sqlite:///shop.db#r --out sqlite:///shop.db')",
+        "database, command('fit sqlite:///shop.db#r --model als --alpha 1 --out y.cofactor')",
+    ),
+    (
+        "command('similar als.cofactor 1 --out x.csv --table lists')",
+        "database, command('similar als.cofactor 1 --out sqlite:///shop.db --table lists --if-exists replace')",
+    ),
     # Bins.
     ("datasets.bin_edges([], 3)", ["datasets.bin_edges([], 3, limits=(0, 1))", "datasets.bin_edges([], [0, 1, 2])"]),
     ("datasets.bin_edges([1, 2, 3], 4)", "datasets.bin_edges([1, 2, 3], bins=3)"),

@@ -35,6 +35,10 @@ _ADVISES = re.compile(
 )
 
 
+#: What begins so is SQL, and advises nobody.
+_SQL = re.compile(r'select [\w*"…]+|set (?:local|transaction) |begin immediate')
+
+
 @dataclass(frozen=True)
 class Advice:
     """A piece of advice: the file and the function that give it, and a pattern of its words."""
@@ -76,7 +80,8 @@ def _parts(node: ast.AST) -> list[str | None]:
 def _within(node: ast.AST, file: str, function: str, is_advice: bool) -> Iterator[Advice]:
     if parts := _parts(node) if isinstance(node, _TEXTS) else []:
         written = "".join("…" if part is None else part for part in parts)
-        if (is_advice and len(written) > 2) or any(map(_ADVISES.search, {written, *filter(None, parts)})):
+        advises = not _SQL.match(written) and any(map(_ADVISES.search, {written, *filter(None, parts)}))
+        if (is_advice and len(written) > 2) or advises:
             words = (".*" if part is None else re.escape(" ".join(f"_{part}_".split()))[1:-1] for part in parts)
             yield Advice(file, function, re.compile("".join(words), re.DOTALL))
         for piece in node.elts if isinstance(node, ast.Tuple) else ():

@@ -6,6 +6,7 @@ import gzip
 import io
 import itertools
 import os
+import re
 import shutil
 import stat
 import sys
@@ -27,6 +28,57 @@ _PIECE = 1 << 20  # bytes unpacked at a time
 _counter = itertools.count()
 
 PathLike = str | os.PathLike[str]
+
+_DATABASE = re.compile(r"(sqlite|duckdb|postgres(?:ql)?)://")
+_SERVER = re.compile(r"(postgres(?:ql)?://)([^/?]*)(.*)", re.DOTALL)
+_HOSTS = re.compile(r"((\[[^]]*\]|[^:\[\]]*)(:\d*)?(,|$))*")
+_PASSWORD = re.compile(r"(?<=[?&])(?:ssl)?password=([^&]*)&?")
+#: What becomes of a table that exists, in the address of one to write.
+IF_EXISTS = re.compile(r"[?&]if_exists=([^&#]*)")
+#: Addresses of databases as they were given, by what they are without their passwords.
+_given: dict[str, str] = {}
+
+
+def is_database(path: PathLike) -> bool:
+    """Return whether it is the address of a database, such as sqlite:///shop.db, perhaps with a query after #."""
+    return _DATABASE.match(os.fspath(path)) is not None
+
+
+def is_there(path: PathLike) -> bool:
+    """Return whether it is a file or a folder that exists, standard input, or the address of a database."""
+    return os.fspath(path) == "-" or is_database(path) or os.path.exists(path)
+
+
+def without_password(address: str) -> str:
+    """Return the address of a database without its password, which `with_password` knows; any other text as it is.
+
+    Examples
+    --------
+    >>> without_password("postgresql://ann:secret@host/shop?sslmode=require#ratings"), without_password("a.csv")
+    ('postgresql://ann@host/shop?sslmode=require#ratings', 'a.csv')
+    """
+    base, hash_, rest = address.partition("#")
+    match = _SERVER.fullmatch(base)
+    if match is None:
+        return address
+    scheme, authority, path = match.groups()
+    who, at, hosts = authority.rpartition("@")
+    user, _, password = who.partition(":")
+    if not _HOSTS.fullmatch(hosts) or "@" in path.partition("?")[0] or re.search("%(?![0-9A-Fa-f]{2})", password):
+        escapes = "write special characters of a password as %40 for @, %23 for #, %2F for /, %25 for %"
+        raise InvalidInputError(
+            "the address of the database cannot be read",
+            advice=f"{escapes}; or leave it out, and set PGPASSWORD or write it to ~/.pgpass",
+        )
+    public = scheme + user + at + hosts + _PASSWORD.sub("", path).rstrip("?&")
+    if public != base:
+        _given[public] = base
+    return public + hash_ + rest
+
+
+def with_password(address: str) -> str:
+    """Return an address without fragment as it was given to `without_password`."""
+    return _given.get(address, address)
 
 
 def cache_dir() -> Path:
@@ -51,13 +103,17 @@ def cache_dir() -> Path:
 
 
 def display_name(path: PathLike) -> str:
-    """Name of a file as it appears in messages."""
-    return "standard input" if os.fspath(path) == "-" else os.fspath(path)
+    """Name of a file as it appears in messages; of a database its address without password and query."""
+    text = os.fspath(path)
+    if is_database(text):
+        base, _, rest = IF_EXISTS.sub("", without_password(text)).partition("#")
+        return base if not rest or re.search(r"\s", rest) else f"{base}#{rest}"
+    return "standard input" if text == "-" else text
 
 
 def data_name(path: PathLike) -> str:
     """Name of the data in a file: that of the file without its folder, "stdin" for standard input."""
-    return "stdin" if os.fspath(path) == "-" else Path(path).name
+    return "stdin" if os.fspath(path) == "-" else Path(display_name(path)).name
 
 
 def read_bytes(path: PathLike) -> bytes:
@@ -79,9 +135,9 @@ def read_bytes(path: PathLike) -> bytes:
 
 def _check_file(path: PathLike) -> None:
     if not os.path.exists(path):
-        raise FileNotFoundError(f"{os.fspath(path)}: no such file")
+        raise FileNotFoundError(f"{display_name(path)}: no such file")
     if os.path.isdir(path):
-        raise IsADirectoryError(f"{os.fspath(path)}: is a folder, expected a file")
+        raise IsADirectoryError(f"{display_name(path)}: is a folder, expected a file")
 
 
 class _Counted(io.RawIOBase):
@@ -188,7 +244,7 @@ def to_utf8(data: bytes, name: str, encoding: str = "utf-8") -> bytes:
     if data.startswith(b"SQLite format 3\0") or data[8:12] == b"DUCK":
         raise InvalidInputError(
             "is a database, expected text",
-            advice="export its table, in DuckDB with COPY ... TO 'x.parquet', or pass a query to fit in Python",
+            advice="give its address: sqlite:///shop.db or duckdb:///shop.duckdb, and the name of a table after #",
             place=Place(name),
         )
     plain = is_utf8(encoding)

@@ -11,7 +11,7 @@ from tests.ratings.same import assert_same
 from tests.ratings.sharding.files import rows, small, write
 
 from cofactor.datasets import read_ratings
-from cofactor.datasets.formats import sniff
+from cofactor.datasets.formats import open_data
 from cofactor.ratings import ShardedRatings, as_ratings, sharding
 
 
@@ -125,7 +125,7 @@ def test_damage_is_found(run, file: Path, tmp_path: Path) -> None:
 
 def test_other_commands_say_that_they_do_not_take_shards(run, file: Path, tmp_path: Path) -> None:
     run("shard", file, "--out", tmp_path / "big", "--shards", "4")
-    found = sniff(tmp_path / "big")
+    found = open_data(tmp_path / "big")
     assert (found.kind, found.format, found.holds) == ("folder", "shards", "ratings")
     for arguments in (("evaluate",), ("compare",)):
         assert "is a folder of sharded ratings" in run(*arguments, tmp_path / "big").err

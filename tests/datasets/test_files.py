@@ -77,7 +77,7 @@ def test_a_third_column_of_another_name_is_a_guess(names, save):
 @pytest.mark.parametrize("content", [bytes(8) + b"DUCK" + bytes(20), b"SQLite format 3\0" + bytes(20)])
 def test_databases_are_no_text(content, save):
     for read in (read_ratings, read_pairs):
-        with pytest.raises(ValueError, match="is a database, expected text; export its table"):
+        with pytest.raises(ValueError, match="is a database, expected text; give its address"):
             read(save(content))
 
 

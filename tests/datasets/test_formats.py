@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from cofactor.datasets import LabelDataset, load_labels, read_pairs, read_ratings
-from cofactor.datasets.formats import FORMATS, Format, sniff
+from cofactor.datasets.formats import FORMATS, Format, open_data
 from cofactor.datasets.readers import svmlight
 from cofactor.errors import InvalidInputError
 
@@ -54,7 +54,7 @@ def test_a_format_of_tables_holds_ratings_pairs_and_labels(lines, tmp_path):
     path = tmp_path / "ratings.jsonl"
     rows = [{"user": "ann", "film": 1, "stars": 4.5}, {"user": "bob", "film": 2, "stars": 3}]
     path.write_text("\n".join(map(json.dumps, rows)))
-    assert (sniff(path).format, sniff(path).holds) == ("lines", None)
+    assert (open_data(path).format, open_data(path).holds) == ("lines", None)
     data = read_ratings(path)
     assert (data.X.tolist(), data.y.tolist()) == ([["ann", 1], ["bob", 2]], [4.5, 3])
     assert read_pairs(path).tolist() == [["ann", 1], ["bob", 2]]
@@ -96,7 +96,7 @@ def test_empty_lines_are_left_out(lines, tmp_path):
 def test_a_format_of_labels(toy, tmp_path):
     path = tmp_path / "beach"
     path.write_text("TOY\n[[1, 2], [3, 4]]\n[[1], [0]]")
-    assert (sniff(path).format, sniff(path).holds) == ("toy", "labels")
+    assert (open_data(path).format, open_data(path).holds) == ("toy", "labels")
     assert load_labels(path).X.tolist() == load_labels(path, format="toy").X.tolist() == [[1, 2], [3, 4]]
     with pytest.raises(InvalidInputError, match="is for ARFF files and tables"):
         load_labels(path, "tag")

@@ -40,7 +40,7 @@ from cofactor.datasets import (
     read_ratings,
     write_chunks,
 )
-from cofactor.datasets.formats import sniff
+from cofactor.datasets.formats import open_data
 from cofactor.errors import InvalidInputError
 from cofactor.service.rating_files import read_titles
 
@@ -170,7 +170,7 @@ def cases() -> list[tuple[bytes, Callable[[Path], Any]]]:
         (mat(csc_array(X), csc_array(Y * 1.0), True), load_labels),
         (MOVIES, films),
         (JESTER, jokes),
-        (RATINGS, sniff),
+        (RATINGS, open_data),
     ]
 
 
@@ -378,7 +378,7 @@ def test_text_in_parquet_which_is_not_utf8(read, tmp_path):
 @pytest.mark.parametrize(
     "stored", [b"{", b"[]", b"7", b'{"features": 3}', b"\xff", b'{"features": [1], "labels": [2]}']
 )
-@pytest.mark.parametrize("read", [iterate, load_labels, sniff])
+@pytest.mark.parametrize("read", [iterate, load_labels, open_data])
 def test_odd_names_in_parquet(read, stored, tmp_path):
     lists = pa.list_(pa.int32()), pa.list_(pa.float64()), pa.list_(pa.int32())
     fields = [pa.field(name, kind) for name, kind in zip(("indices", "values", "labels"), lists, strict=True)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import signal
 import sys
 import threading
@@ -17,8 +18,9 @@ from typer.main import get_command
 
 from cofactor.cli import datasets, errors
 from cofactor.cli.interrupts import interrupted, loading, not_lost, working
-from cofactor.cli.options import with_task_options
+from cofactor.cli.options import with_database_options, with_task_options
 from cofactor.cli.output import showing_warnings
+from cofactor.files import without_password
 from cofactor.interrupts import ending_all
 
 
@@ -167,7 +169,7 @@ def _command(name: str) -> Any:
     shown = "\n\n".join(f"  [cyan]{example}[/cyan]" for example in EXAMPLES.get(name, ()))
     epilog = f"Examples:\n\n{shown}" if shown else None
     alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    alone.command(name, help=text, epilog=epilog)(with_task_options(function, name))
+    alone.command(name, help=text, epilog=epilog)(with_database_options(with_task_options(function, name), name))
     command: Any = get_command(alone)
     command.callback = working()(command.callback)  # its arguments are read before
     return command
@@ -191,7 +193,8 @@ def run(arguments: Sequence[str] | None) -> int:
     handler = signal.signal(signal.SIGTERM, _terminate) if in_main else None
     try:
         with showing_warnings(), not_lost(), ending_all(), loading():  # to read the arguments, typer loads more
-            status = _program()(args=arguments, prog_name="cofactor", standalone_mode=False)
+            given = sys.argv[1:] if arguments is None else arguments
+            status = _program()(args=[_public(one) for one in given], prog_name="cofactor", standalone_mode=False)
         sys.stdout.flush()
     except (SystemExit, BrokenPipeError) as stop:
         # rich and typer turn a broken pipe into an exit of their own.
@@ -216,6 +219,13 @@ def run(arguments: Sequence[str] | None) -> int:
     if status == 130:
         return interrupted()
     return status if isinstance(status, int) else 0
+
+
+def _public(argument: str) -> str:
+    """Return an argument without the password of a database: nothing that is shown or kept has it."""
+    option = re.match(r"-[^:]*?(?=postgres(?:ql)?://)", argument)  # --out=postgresql://...
+    begin = 0 if option is None else option.end()
+    return argument[:begin] + without_password(argument[begin:])
 
 
 @cache

@@ -13,7 +13,7 @@ from typing import Any
 
 from cofactor.cli.interrupts import loading
 from cofactor.errors import InvalidInputError, LostRatingsWarning
-from cofactor.files import display_name
+from cofactor.files import display_name, is_database, is_there
 from cofactor.headers import begins_as_model
 from cofactor.service import task_of
 from cofactor.service.base import ModelService
@@ -145,6 +145,11 @@ def check_target(file: str | None, *inputs: str | None) -> None:
     """
     if file is None or file == "-":
         return
+    if is_database(file):
+        with loading():
+            from cofactor.datasets.readers.databases import check_target as check_table
+        check_table(file)
+        return
     path = Path(file)
     if path.is_file() and any(name and os.path.exists(name) and path.samefile(name) for name in inputs):
         message = f"{file}: is read by this command, so nothing can be written there; take another name"
@@ -156,6 +161,8 @@ def check_target(file: str | None, *inputs: str | None) -> None:
 
 def check_model_target(file: str | None, *inputs: str | None) -> None:
     """Refuse a file to write a model to, as `check_target` does, and one that holds something else, such as data."""
+    if file is not None and is_database(file):
+        raise InvalidInputError(f"{display_name(file)}: is a database, and a model is a file; take another name")
     check_target(file, *inputs)
     if file is not None and os.path.isfile(file) and not begins_as_model(file):
         raise InvalidInputError(f"{file}: holds something else than a model; take another name")
@@ -166,7 +173,7 @@ def check_there(*files: str | None) -> None:
     from cofactor.datasets.registry import KNOWN
 
     for file in files:
-        if file is not None and file != "-" and not os.path.exists(file) and file not in KNOWN:
+        if file is not None and not is_there(file) and file not in KNOWN:
             raise FileNotFoundError(f"{file}: no such file")
 
 

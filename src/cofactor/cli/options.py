@@ -12,7 +12,7 @@ import typer
 
 from cofactor.cli.interrupts import loading
 from cofactor.errors import InvalidInputError
-from cofactor.files import display_name
+from cofactor.files import display_name, is_database
 from cofactor.service import TASKS, Option, check_file, sniff, task_named
 from cofactor.service.models import WITH_OPTION
 from cofactor.service.options import names_in, parse_alpha, parse_factors
@@ -52,8 +52,9 @@ DataFile = Annotated[
     typer.Argument(
         metavar="FILE",
         help="Ratings, or clicks, plays or purchases: CSV, TSV, '::' or Parquet; or features and labels: ARFF, libsvm, "
-        "MATLAB, or a table with --labels; plain or gzip; - for standard input; or the name of a known data set such "
-        "as ml-100k or emotions (see cofactor datasets list).",
+        "MATLAB, or a table with --labels; plain or gzip; - for standard input; or a database, sqlite:///shop.db, "
+        "duckdb:///shop.duckdb or postgresql://user@host/shop, with --query; or the name of a known data set such as "
+        "ml-100k or emotions (see cofactor datasets list).",
     ),
 ]
 TaskOption = Annotated[
@@ -117,7 +118,7 @@ Out = Annotated[
         "--out",
         "-o",
         metavar="FILE",
-        help="Where the table goes: .csv, .tsv or .parquet; - for CSV on standard output. "
+        help="Where the table goes: .csv, .tsv or .parquet; - for CSV on standard output; or a database, with --table. "
         "By default a table on a terminal, CSV in a pipe.",
     ),
 ]
@@ -178,6 +179,93 @@ def _parameter(option: Option) -> inspect.Parameter:
         default=default,
         annotation=Annotated[kind if default is not None else kind | None, described],
     )
+
+
+_Query = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SQL", help="What to read of a database: a query, or the name of a table; also after # in its address."
+    ),
+]
+_Table = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Where --out is a database: the table that is written there.")
+]
+_IfExists = Annotated[
+    str | None,
+    typer.Option(
+        metavar="fail|append|replace",
+        help="What becomes of the rows of a --table that exists; by default it is an error.",
+    ),
+]
+#: Commands that read data, which may be in a database.
+_READING = ("fit", "predict", "explain", "recommend", "update", "evaluate", "compare")
+
+
+def with_database_options(command: Command, verb: str) -> Command:
+    """Add to a command ``--query``, ``--table`` and ``--if-exists``, which become parts of the address of a database.
+
+    Parameters
+    ----------
+    command : callable
+        A command, as `with_task_options` returns it.
+    verb : str
+        Its name.
+    """
+    signature = inspect.signature(command, eval_str=True)
+    kinds = {"query": _Query} if verb in _READING else {}
+    kinds |= (
+        {"table": _Table, "if_exists": _IfExists} if "safe_csv" in signature.parameters and verb != "compare" else {}
+    )
+    if not kinds:
+        return command
+
+    def run(**given: Any) -> None:
+        query, table, mode = (given.pop(name, None) for name in ("query", "table", "if_exists"))
+        if query is not None:
+            given = _with_query(given, query)
+        out = given.get("out")
+        if table is not None or mode is not None:
+            if out is None or not is_database(out):
+                option = "--table" if table is not None else "--if-exists"
+                raise InvalidInputError(
+                    f"{option} is for a database", advice="give its address: --out sqlite:///shop.db"
+                )
+            base, hash_, rest = out.partition("#")
+            sign = "&" if "?" in base else "?"
+            base += "" if mode is None else f"{sign}if_exists={mode}"
+            given["out"] = base + hash_ + rest if table is None else f"{base}#{table}"
+        command(**given)
+
+    added = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        for name, kind in kinds.items()
+    ]
+    run.__doc__, run.__name__ = command.__doc__, verb
+    run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), *added])  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in (*signature.parameters.values(), *added)}
+    return run  # type: ignore[return-value]
+
+
+def _with_query(given: Mapping[str, Any], query: str) -> dict[str, Any]:
+    """Return the arguments of a command with a query after the address of the one database that is read."""
+    whole = dict(given)
+    found = [
+        (name, one)
+        for name, value in given.items()
+        if name != "out"
+        for one in (value if isinstance(value, list) else [value])
+        if isinstance(one, str) and is_database(one) and "#" not in one
+    ]
+    if len(found) != 1:
+        each = (
+            "write each after #: sqlite:///shop.db#ratings" if found else "give the address of one: sqlite:///shop.db"
+        )
+        raise InvalidInputError("--query is for one database", advice=each)
+    name, address = found[0]
+    with_it = f"{address}#{query}"
+    value = whole[name]
+    whole[name] = [with_it if one == address else one for one in value] if isinstance(value, list) else with_it
+    return whole
 
 
 def task_for(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from cofactor.cli.errors import named, told
 from cofactor.errors import InputWarning
+from cofactor.files import display_name
 from cofactor.progress import Display, describe
 from cofactor.text import counted, one_line
 from cofactor.text import shown as text_without_controls
@@ -169,12 +170,12 @@ def write_table(
     notes: list[Text] = []
     blocks = _blocks(table, notes)
     if out is not None and out != "-":
-        with Display(f"writing {out}", quiet=as_json, after=1) as display:
+        with Display(f"writing {display_name(out)}", quiet=as_json, after=1) as display:
             n_rows = write(out, _told(blocks, display), safe_csv=safe_csv)
         if as_json:
-            print_result({"out": out, "rows": n_rows}, (*table.notes, *notes), names)
+            print_result({"out": display_name(out), "rows": n_rows}, (*table.notes, *notes), names)
         else:
-            note(f"wrote {counted(n_rows, 'row', form=',')} to {out}")
+            note(f"wrote {counted(n_rows, 'row', form=',')} to {display_name(out)}")
     elif as_json:
         rows = (row for columns in blocks for row in zip(*map(_values, columns.values()), strict=True))
         print_json([dict(zip(table.columns, row, strict=True)) for row in rows])

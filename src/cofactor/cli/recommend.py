@@ -89,9 +89,9 @@ def recommend(
 def _service_of(file: str, own: Mapping[str, Any], of_fit: Sequence[str], *, quiet: bool) -> ModelService:
     """Return the service of the model in a file, or of the default one fitted to the data that the file holds."""
     with loading():
-        from cofactor.datasets.formats import sniff
+        from cofactor.datasets.formats import open_data
 
-        found = sniff(file)
+        found = open_data(file)
     if found.holds == "model" or found.kind in ("folder", "missing"):
         for option in of_fit:
             raise InvalidInputError(f"{option} says how to read ratings, and {display_name(file)} is a model")

@@ -24,7 +24,7 @@
 `LabelChunks`                 libsvm and Parquet in chunks, for data larger than memory; `write_chunks`
 `make_labels`                 synthetic labels with known groups
 `make_articles`               synthetic news articles with tags, as real ones have them
-`formats.sniff`               what a file is, by its beginning
+`open_data`                   what a file is, by its beginning; a query of SQLite, DuckDB or PostgreSQL
 `available`, `locate`,        the registry: which sets there are, where they are, download them,
 `fetch`, `verify`             compare checksums
 ============================  ======================================================================
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from cofactor.coding import Coding as Coding
     from cofactor.datasets.chunks import LabelChunks as LabelChunks
     from cofactor.datasets.chunks import write_chunks as write_chunks
+    from cofactor.datasets.formats import open_data as open_data
     from cofactor.datasets.levels import bin_edges as bin_edges
     from cofactor.datasets.levels import bin_ratings as bin_ratings
     from cofactor.datasets.load import load_jester as load_jester

@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from cofactor.datasets.formats import open_chunks
+from cofactor.datasets.formats import open_data
 from cofactor.datasets.readers.matrices import generic_names
 from cofactor.datasets.readers.parquet import ParquetWriter
 from cofactor.datasets.readers.svmlight import (
@@ -117,7 +117,7 @@ class LabelChunks:
         self.path = path
         self.chunk_rows = chunk_rows
         options = ChunkOptions(labels, drop, n_features, n_labels, zero_based)
-        self._source = source = open_chunks(path, options)
+        self._source = source = open_data(path).chunks(options)
         self.feature_names, self.label_names, self.n_rows = source.feature_names, source.label_names, source.n_rows
         self.n_features, self.n_labels = len(self.feature_names), len(self.label_names)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cofactor.datasets import registry
-from cofactor.datasets.readers import arff, matlab, parquet, svmlight, text
+from cofactor.datasets.readers import arff, databases, matlab, parquet, svmlight, text
 from cofactor.datasets.readers.svmlight import ChunkOptions, ChunkSource
 from cofactor.datasets.readers.text import separator_of
 from cofactor.datasets.registry import KnownDataset
@@ -25,10 +25,11 @@ from cofactor.files import (
     PathLike,
     display_name,
     end_of,
-    opened,
+    is_database,
     read_bytes,
     start_of,
     unpacked,
+    without_password,
 )
 
 
@@ -50,7 +51,7 @@ class Format:
         Reads a table, whose columns may be ratings or labels: from the content of a file, its name for messages and
         `TableOptions` to a `Table`.
     pieces : callable, optional
-        Reads such a table piece by piece: see `read_pieces`.
+        Reads such a table piece by piece: see `Source.pieces`.
     labels : callable, optional
         Reads a file which says itself what its labels are, as a `LabelDataset`: its arguments are the path, `sparse`,
         `name` and `options`.
@@ -72,7 +73,7 @@ class Format:
     @property
     def may_hold_labels(self) -> bool:
         """Whether `load_labels` reads it."""
-        return self.labels is not None or self.table is not None
+        return self.labels is not None or "labels" in self.options
 
 
 def _is_model(start: bytes) -> bool:
@@ -117,6 +118,7 @@ FORMATS: list[Format] = [
         chunks=svmlight.open_chunks,
         options=("zero_based", "n_features", "n_labels"),
     ),
+    Format("database", lambda start: False, options=("labels", "drop", *_WORDS)),  # recognised by its address
     Format("table", _is_any, table=text.read_text, pieces=text.pieces, options=_TABLE),
 ]
 
@@ -142,106 +144,26 @@ def format_of(start: bytes) -> Format:
     return next(known for known in FORMATS if known.recognises(start))
 
 
-def read_table(path: PathLike, options: TableOptions) -> Table:
-    """Read a table in any of the formats of tables; a file of no other format is read as text.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file; ``"-"`` is standard input.
-    options : TableOptions
-        How to read it.
-
-    Returns
-    -------
-    Table
-    """
-    data = read_bytes(path)
-    parquet.refuse_lost_beginning(data[:START], data[-len(parquet.MAGIC) :], display_name(path))
-    found = format_of(data[:START])
-    if found.name in _NO_TABLES:
-        what, advice = _NO_TABLES[found.name]
-        expected = f"is {what}, expected a table of {options.content}"
-        raise InvalidInputError(expected, advice=advice, place=Place(display_name(path)))
-    reader = next(known.table for known in FORMATS if known.table is not None and known.recognises(data[:START]))
-    return reader(data, display_name(path), options)
-
-
-def read_pieces(path: PathLike, options: TableOptions, choose: Choose, after: Offset | None = None) -> Iterator[Piece]:
-    """Read a table in any of the formats of tables piece by piece, in bounded memory.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file.
-    options : TableOptions
-        How to read it.
-    choose : callable
-        From a table of the first rows to the positions of the columns that are wanted, by role.
-    after : Offset, optional
-        Where to go on; by default from the beginning.
-
-    Yields
-    ------
-    Piece
-        Some rows, in their order.
-    """
-    start = unpacked(start_of(path))
-    parquet.refuse_lost_beginning(start, end_of(path, len(parquet.MAGIC)), display_name(path))
-    reader = next(known.pieces for known in FORMATS if known.pieces is not None and known.recognises(start))
-    yield from reader(path, options, choose, after or Offset())
-
-
-def open_chunks(path: PathLike, options: ChunkOptions) -> ChunkSource:
-    """Open a file of features and labels that is read in chunks, in bounded memory.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file.
-    options : ChunkOptions
-        How to read it.
-
-    Returns
-    -------
-    ChunkSource
-    """
-    with opened(path) as stream:
-        start = stream.read(START)
-    place, known = Place(display_name(path)), format_of(start)
-    if known.name == "table" and svmlight.may_be_libsvm(start):
-        known = next(other for other in FORMATS if other.name == "libsvm")
-    if known.chunks is None:
-        raise InvalidInputError(
-            "is neither libsvm text nor Parquet, the formats read in chunks",
-            advice="read a CSV or ARFF file whole (load_labels), and write it again with write_chunks",
-            place=place,
-        )
-    if (options.labels is not None or options.drop) and "labels" not in known.options:
-        raise InvalidInputError(
-            (Argument("labels"), " and ", Argument("drop"), " are for Parquet, whose columns have names"), place=place
-        )
-    return known.chunks(path, options)
-
-
 #: Suffixes by which a file that is empty, or holds only sizes, is a file of labels.
 _LABEL_SUFFIXES = (".arff", ".svm", ".libsvm")
 
 
 @dataclass(frozen=True)
-class FileInfo:
-    """What `sniff` found.
+class Source(os.PathLike[str]):
+    """What `open_data` found, and how it is read.
+
+    Every reader takes it in the place of a path.
 
     Parameters
     ----------
     path : str
         As it was given.
-    kind : {"file", "stdin", "known", "folder", "missing"}
-        What `path` names: a file, standard input, a data set of the registry, a folder, or nothing.
+    kind : {"file", "stdin", "database", "known", "folder", "missing"}
+        What `path` names: a file, standard input, a database, a data set of the registry, a folder, or nothing.
     format : str
         Name of the format, one of `cofactor.datasets.formats.FORMATS`: "arff", "libsvm", "mat", "parquet", "table",
-        "xml" or "model"; or "shards", for a folder of `cofactor.ratings.ShardedRatings`. Empty if there is no file, or
-        its beginning cannot be read.
+        "database", "xml" or "model"; or "shards", for a folder of `cofactor.ratings.ShardedRatings`. Empty if there is
+        no file, or its beginning cannot be read.
     holds : {"ratings", "labels", "names of labels", "model"} or None
         What is in it, if its beginning shows it; None for a table, whose columns may be ratings or labels.
     compressed : bool
@@ -255,7 +177,7 @@ class FileInfo:
     """
 
     path: str
-    kind: Literal["file", "stdin", "known", "folder", "missing"]
+    kind: Literal["file", "stdin", "database", "known", "folder", "missing"]
     format: str = ""
     holds: Holds | None = None
     compressed: bool = False
@@ -268,54 +190,154 @@ class FileInfo:
         """What messages call it."""
         return display_name(self.path)
 
+    def __fspath__(self) -> str:
+        return self.path
 
-def sniff(path: PathLike) -> FileInfo:
-    r"""Say what a file is, by its beginning; nothing of standard input is used up.
+    def __repr__(self) -> str:
+        return f"Source({self.name!r}: {self.format or self.kind})"
+
+    def _format(self, start: bytes) -> Format:
+        """Return the format; where the beginning could not be looked at, by what was read."""
+        return next(known for known in FORMATS if known.name == self.format) if self.format else format_of(start)
+
+    def table(self, options: TableOptions) -> Table:
+        """Read it as a table.
+
+        Parameters
+        ----------
+        options : TableOptions
+            How to read it.
+        """
+        if self.kind == "database":
+            return databases.read_query(self.path, options)
+        data = read_bytes(self.path)
+        parquet.refuse_lost_beginning(data[:START], data[-len(parquet.MAGIC) :], self.name)
+        known = self._format(data[:START])
+        if known.name in _NO_TABLES:
+            what, advice = _NO_TABLES[known.name]
+            expected = f"is {what}, expected a table of {options.content}"
+            raise InvalidInputError(expected, advice=advice, place=Place(self.name))
+        return (known.table or text.read_text)(data, self.name, options)
+
+    def pieces(self, options: TableOptions, choose: Choose, after: Offset | None = None) -> Iterator[Piece]:
+        """Read it as a table piece by piece, in bounded memory.
+
+        Parameters
+        ----------
+        options : TableOptions
+            How to read it.
+        choose : callable
+            From a table of the first rows to the positions of the columns that are wanted, by role.
+        after : Offset, optional
+            Where to go on; by default from the beginning.
+
+        Yields
+        ------
+        Piece
+            Some rows, in their order.
+        """
+        start = unpacked(start_of(self.path))
+        parquet.refuse_lost_beginning(start, end_of(self.path, len(parquet.MAGIC)), self.name)
+        yield from (self._format(start).pieces or text.pieces)(self.path, options, choose, after or Offset())
+
+    def chunks(self, options: ChunkOptions) -> ChunkSource:
+        """Open its features and labels for reading in chunks, in bounded memory.
+
+        Parameters
+        ----------
+        options : ChunkOptions
+            How to read it.
+        """
+        if self.kind == "missing":
+            raise FileNotFoundError(f"{self.path}: no such file")
+        start = b"" if self.kind == "database" else unpacked(start_of(self.path))
+        place, known = Place(self.name), self._format(start)
+        if known.name == "table" and svmlight.may_be_libsvm(start):
+            known = next(other for other in FORMATS if other.name == "libsvm")
+        if known.chunks is None:
+            raise InvalidInputError(
+                "is neither libsvm text nor Parquet, the formats read in chunks",
+                advice="read a CSV or ARFF file, or a query, whole (load_labels), and write it with write_chunks",
+                place=place,
+            )
+        if (options.labels is not None or options.drop) and "labels" not in known.options:
+            raise InvalidInputError(
+                (Argument("labels"), " and ", Argument("drop"), " are for Parquet, whose columns have names"),
+                place=place,
+            )
+        return known.chunks(self.path, options)
+
+
+def open_data(source: PathLike, query: str | None = None) -> Source:
+    r"""Say what data are, by the beginning of their file; nothing of standard input is used up.
 
     Parameters
     ----------
-    path : str or path-like
-        A file, ``"-"`` for standard input, or the name of a known data set, in this order.
+    source : str or path-like
+        A file, ``"-"`` for standard input, the address of a database, or the name of a known data set, in this order.
+        Addresses are ``sqlite:///shop.db``, ``duckdb:///shop.duckdb`` (four slashes before a whole path) and
+        ``postgresql://user@host:5432/shop``; the password of a server may be in the address, or better in PGPASSWORD
+        or ~/.pgpass, and appears in no message. After ``#`` the name of a table, or a query, may follow.
+    query : str, optional
+        A query in SQL, or the name of a table.
 
     Returns
     -------
-    FileInfo
-        Also for a file that is not there or is damaged: its reader will say what is wrong.
+    Source
+        Also for a file that is not there or is damaged: its reader will say what is wrong. Every function that reads
+        a file takes it: `read_ratings`, `read_interactions`, `load_labels`, ...
 
     Examples
     --------
-    >>> import tempfile, pathlib
-    >>> from cofactor.datasets.formats import sniff
+    >>> import sqlite3, tempfile, pathlib
+    >>> from cofactor.datasets import open_data, read_ratings
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = pathlib.Path(folder.name, "beach.svm")
     >>> _ = path.write_text("3 3 2\n0,1 2:0.5\n0:1 1:2\n1 0:1\n")
-    >>> found = sniff(path)
+    >>> found = open_data(path)
     >>> found.format, found.holds, found.has_sizes
     ('libsvm', 'labels', True)
-    >>> sniff("emotions").holds, sniff("ml-1m").holds, sniff("no-such-file").kind
+    >>> open_data("emotions").holds, open_data("ml-1m").holds, open_data("no-such-file").kind
     ('labels', 'ratings', 'missing')
+
+    >>> shop = sqlite3.connect(pathlib.Path(folder.name, "shop.db"))
+    >>> _ = shop.execute("create table ratings (customer, film, stars)")
+    >>> _ = shop.execute("insert into ratings values ('ann', 7, 5), ('bob', 8, 3)")
+    >>> shop.commit()
+    >>> query = "select customer as user, film as item, stars as rating from ratings"
+    >>> read_ratings(open_data(f"sqlite:///{folder.name}/shop.db", query)).X.tolist()
+    [['ann', 7], ['bob', 8]]
+    >>> shop.close()
     >>> folder.cleanup()
     """
-    text = os.fspath(path)
+    if isinstance(source, Source) and query is None:
+        return source
+    text = os.fspath(source)
+    if is_database(text):
+        address = without_password(text)
+        return Source(address if query is None else f"{address.partition('#')[0]}#{query}", "database", "database")
+    if query is not None:
+        advice = "give the address of one, such as sqlite:///shop.db"
+        raise InvalidInputError((Argument("query"), " is for databases"), advice=advice, place=Place(text))
     if text != "-" and os.path.isdir(text):
         sharded = os.path.isfile(os.path.join(text, SHARDS))
-        return FileInfo(text, "folder", "shards", "ratings") if sharded else FileInfo(text, "folder")
+        return Source(text, "folder", "shards", "ratings") if sharded else Source(text, "folder")
     if text != "-" and not os.path.exists(text):
         known = registry.KNOWN.get(text)
-        return FileInfo(text, "missing") if known is None else FileInfo(text, "known", holds=known.task, known=known)
+        return Source(text, "missing") if known is None else Source(text, "known", holds=known.task, known=known)
     try:
         packed = start_of(text)
     except OSError:
-        return FileInfo(text, "stdin" if text == "-" else "file")
+        return Source(text, "stdin" if text == "-" else "file")
     start = unpacked(packed)
     if not start.strip() and text == "-":
-        return FileInfo(text, "stdin")
+        return Source(text, "stdin")
     if b"\n" not in start and (text == "-" or len(packed) >= START):
         start = start.rpartition(b" ")[0] or start  # the first line goes on: cut it between two words
     return _of_start(text, start, packed.startswith(GZIP_MAGIC))
 
 
-def _of_start(path: str, start: bytes, compressed: bool) -> FileInfo:
+def _of_start(path: str, start: bytes, compressed: bool) -> Source:
     known = format_of(start)
     first = start.partition(b"\n")[0]
     has_sizes = known.name == "libsvm" and svmlight.sizes_of(first) is not None
@@ -325,4 +347,4 @@ def _of_start(path: str, start: bytes, compressed: bool) -> FileInfo:
     if nothing and path.lower().removesuffix(".gz").endswith(_LABEL_SUFFIXES):
         holds = "labels"  # so that the reader of labels says that there are no instances
     separator = separator_of(start) if known.name == "table" else None
-    return FileInfo(path, "stdin" if path == "-" else "file", known.name, holds, compressed, has_sizes, separator)
+    return Source(path, "stdin" if path == "-" else "file", known.name, holds, compressed, has_sizes, separator)

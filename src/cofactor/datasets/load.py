@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from cofactor.datasets import registry
-from cofactor.datasets.formats import FORMATS, Format, sniff
+from cofactor.datasets.formats import FORMATS, Format, open_data
 from cofactor.datasets.levels import BinBy, Bins
 from cofactor.datasets.readers.arff import LabelAttributes, read_arff
 from cofactor.datasets.readers.features import SideTable
@@ -32,7 +32,7 @@ from cofactor.datasets.registry import KnownDataset
 from cofactor.datasets.table import Table, TableOptions, is_frame, numbers_of
 from cofactor.datasets.types import LabelDataset, RatingDataset
 from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
-from cofactor.files import PathLike, display_name, read_bytes, to_utf8
+from cofactor.files import PathLike, display_name, is_there, read_bytes, to_utf8
 from cofactor.text import did_you_mean
 
 _WHOLE_STARS = np.arange(1.0, 6.0)
@@ -511,7 +511,7 @@ def load_labels(
             raise InvalidInputError((*what, " are for files and known data sets, not for frames"))
         return read_label_table(name_or_path, sparse=sparse, **given)
     entry = registry.KNOWN.get(os.fspath(name_or_path))
-    if entry is None and not os.path.exists(name_or_path) and os.fspath(name_or_path) != "-":
+    if entry is None and not is_there(name_or_path):
         raise _unknown(name_or_path)
     if entry is not None and entry.task != "labels":
         raise InvalidInputError(
@@ -691,7 +691,7 @@ def _format(path: PathLike, asked: str | None) -> Format:
                 "not known", argument="format", found=asked, advice=f"expected one of {', '.join(readable)}"
             )
         return readable[asked]
-    found = sniff(path)
+    found = open_data(path)
     if found.kind == "stdin" and not found.format:
         raise InvalidInputError(
             "its format cannot be told before reading", advice=("give ", Argument("format")), place=Place(found.name)

@@ -156,6 +156,9 @@ class Table(ABC):
     def load(self, positions: Sequence[int]) -> None:
         """Read these columns; the methods below are for columns which were read."""
 
+    def forget(self, position: int) -> None:  # noqa: B027
+        """Let go of a column that is not read again."""
+
     @abstractmethod
     def words(self, position: int, *, gaps: bool = False) -> Words:
         """Return the cells as text; with `gaps` a missing one is empty, otherwise an error where it is none of text."""
@@ -214,6 +217,11 @@ class ArrowTable(Table):
 
     def load(self, positions: Sequence[int]) -> None:
         """Do nothing: all columns are there."""
+
+    def forget(self, position: int) -> None:
+        """Let go of a column that is not read again."""
+        field = self.table.schema.field(position)
+        self.table = self.table.set_column(position, field.name, pa.nulls(len(self.table)))
 
     def words(self, position: int, *, gaps: bool = False) -> Words:
         """Return the cells as text; integers are written as such."""
@@ -286,7 +294,7 @@ class ArrowTable(Table):
         """Return a column without gaps; a missing value is an error."""
         column = self.table.column(position)
         if isinstance(column, pa.ChunkedArray):
-            column = column.combine_chunks()
+            column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
         if pa.types.is_dictionary(column.type) and not (is_text(column.type) and column.dictionary.null_count == 0):
             column = column.dictionary_decode()
         if column.null_count:
@@ -411,6 +419,12 @@ def ids_of(table: Table, position: int, mode: IdMode, what: str = "id") -> NDArr
     what : str
         What messages call such a cell, for example "user id".
     """
+    found = _ids(table, position, mode, what)
+    return found if found.dtype == object else found.astype(np.int64, copy=False)
+
+
+def _ids(table: Table, position: int, mode: IdMode, what: str) -> NDArray[Any]:
+    """Return ids as `ids_of` does, but integers of any width."""
     words = table.words(position) if mode == "str" else table.ids(position)
     if isinstance(words, np.ndarray):
         return words
@@ -600,12 +614,27 @@ def _no_label(table: Table, position: int, row: int, shown: str, advice: Text = 
     )
 
 
-def stack_pairs(users: NDArray, items: NDArray) -> NDArray:
-    """Return ids of users and items as the two columns of X."""
-    if users.dtype == np.int64 and items.dtype == np.int64:
-        return np.column_stack((users, items))
-    X = np.empty((len(users), 2), dtype=object)
-    X[:, 0], X[:, 1] = users, items
+def pairs_of(table: Table, positions: Mapping[str, int], mode: IdMode) -> NDArray[Any]:
+    """Return user id and item id of each row; int64 if all are integers. Their columns are let go of.
+
+    Parameters
+    ----------
+    table : Table
+    positions : mapping of str to int
+        Of the roles user and item.
+    mode : {"auto", "int", "str", "each"}
+        As in `read_ratings`.
+    """
+    X: Any = None
+    for side, role in enumerate(("user", "item")):
+        ids = _ids(table, positions[role], mode, f"{role} id")
+        table.forget(positions[role])
+        if X is None:
+            X = np.empty((len(ids), 2), dtype=object if ids.dtype == object else np.int64)
+        elif ids.dtype == object:
+            X = X.astype(object, copy=False)
+        X[:, side] = ids
+        del ids
     return X
 
 

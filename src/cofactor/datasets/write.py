@@ -1,4 +1,4 @@
-"""Tables to CSV, TSV and Parquet files."""
+"""Tables to CSV, TSV and Parquet files, and into databases."""
 
 import csv
 import gzip
@@ -13,9 +13,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.datasets.readers import parquet
+from cofactor.datasets.readers import databases, parquet
 from cofactor.errors import Argument, InvalidInputError, Place
-from cofactor.files import PathLike, replacing
+from cofactor.files import PathLike, is_database, replacing, without_password
 from cofactor.text import one_line
 
 #: By these a reader may guess the separator from the first line, where they stand outside quotation marks.
@@ -37,7 +37,9 @@ def write_table(path: PathLike, columns: Mapping[str, ArrayLike], *, safe_csv: b
     ----------
     path : str or path-like
         With the suffix ``.csv``, ``.tsv``, ``.parquet`` or ``.pq``; for text ``.gz`` may follow. ``"-"`` writes
-        CSV to standard output.
+        CSV to standard output. The address of a database, with the name of a table after ``#``, writes that in one
+        transaction: ``sqlite:///shop.db?if_exists=replace#lists``. A table that exists is an error, or its rows are
+        replaced, or with ``if_exists=append`` kept.
     columns : mapping from name to array-like
         Columns of equal length, in this order.
     safe_csv : bool, default=False
@@ -97,6 +99,8 @@ def write_blocks(path: PathLike, blocks: Iterable[Mapping[str, ArrayLike]], *, s
     2
     """
     arrays, kind, zipped = map(_checked, blocks), *check_suffix(path, safe_csv=safe_csv)
+    if kind == "database":
+        return databases.write_blocks(without_password(os.fspath(path)), arrays)
     if kind == "-":
         return _write_lines(arrays, ",", safe_csv, sys.stdout.write)
     if kind == ".parquet":
@@ -117,6 +121,8 @@ def check_suffix(path: PathLike, *, safe_csv: bool = False) -> tuple[str, bool]:
     """
     if os.fspath(path) == "-":
         return "-", False
+    if is_database(path):
+        return "database", False
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     zipped = bool(suffixes) and suffixes[-1] == ".gz"
     kind = "".join((suffixes[:-1] if zipped else suffixes)[-1:])

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from cofactor.datasets import LabelDataset, RatingDataset, load_labels, load_ratings, read_ratings
-from cofactor.datasets.formats import FORMATS, sniff
+from cofactor.datasets.formats import FORMATS, open_data
 from cofactor.datasets.registry import KNOWN
 from cofactor.errors import InvalidInputError, Place
 from cofactor.evaluation import Search
 from cofactor.evaluation.comparison import Comparison, checked, compare
-from cofactor.files import PathLike
+from cofactor.files import PathLike, is_database, is_there
 from cofactor.labels import MODELS as LABEL_MODELS
 from cofactor.labels import LabelModel
 from cofactor.metrics import LABEL_METRICS
@@ -279,8 +279,8 @@ def _data_set(given: Any, task: Task, key: _Key, folder: Path) -> RatingDataset 
     source, options = options["file"], {name: value for name, value in options.items() if name != "file"}
     if source in KNOWN and KNOWN[source].task != task:
         raise key.error(f"{source} holds {KNOWN[source].task}, but the methods are for {task}")
-    path = folder / source
-    if source not in KNOWN and not path.exists():
+    path = source if is_database(source) else folder / source
+    if source not in KNOWN and not is_there(path):
         known = [name for name, entry in KNOWN.items() if entry.task == task]
         raise key.error(f"{source}: no such file, and no known data set", did_you_mean(source, known))
     where = source if source in KNOWN else path
@@ -296,8 +296,8 @@ def _options_of(source: str | Path, task: Task) -> list[str]:
     """Return the options of what reads a known data set or a file."""
     if task == "labels":
         formats = {one.name: one.options for one in FORMATS}
-        return [*_parameters(load_labels), "name", *formats.get(sniff(source).format, ())]
-    return _parameters(load_ratings) if isinstance(source, str) else _parameters(read_ratings)
+        return [*_parameters(load_labels), "name", *formats.get(open_data(source).format, ())]
+    return _parameters(load_ratings) if source in KNOWN else _parameters(read_ratings)
 
 
 def _parameters(reader: Any) -> list[str]:
@@ -308,8 +308,8 @@ def _parameters(reader: Any) -> list[str]:
 def _load(source: str | Path, task: Task, options: dict[str, Any]) -> RatingDataset | LabelDataset:
     if task == "labels":
         return load_labels(source, **options)
-    if isinstance(source, str):
-        return load_ratings(source, **options)
+    if source in KNOWN:
+        return load_ratings(str(source), **options)
     return read_ratings(source, **options)
 
 

@@ -31,7 +31,7 @@ from cofactor.columns import Column
 from cofactor.datasets.readers.ratings import BatchOptions, RatingBatch, Scale, rating_batches
 from cofactor.datasets.table import Offset, is_text, numpy_of
 from cofactor.errors import Argument, InvalidInputError, Place
-from cofactor.files import PathLike, alone, is_full, naming_file, replacing
+from cofactor.files import PathLike, alone, display_name, is_database, is_full, naming_file, replacing
 from cofactor.limits import MAX_LEVELS
 from cofactor.metrics.scale import as_scale
 from cofactor.model.state import plain
@@ -446,6 +446,12 @@ class SourceFile:
         if os.path.isdir(path):
             raise IsADirectoryError(f"{os.fspath(path)}: is a folder, expected a file")
         if not os.path.exists(path):
+            if is_database(path):
+                raise InvalidInputError(
+                    "is a database, whose rows may change from one pass over them to the next",
+                    advice="write the query to a file first: in DuckDB, copy (select ...) to 'ratings.parquet'",
+                    place=Place(display_name(path)),
+                )
             raise FileNotFoundError(f"{os.fspath(path)}: no such file")
         status = os.stat(path)
         return cls(os.path.abspath(path), status.st_size, status.st_mtime_ns)

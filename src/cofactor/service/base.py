@@ -7,7 +7,6 @@ prints: both return plain data with notes for the user (`cofactor.service.result
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -17,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from cofactor.errors import Argument, InvalidInputError, Place, Text
-from cofactor.files import display_name
+from cofactor.files import display_name, is_there
 from cofactor.model.facts import Facts
 from cofactor.service.options import LABELS, RATINGS, OptionTable
 from cofactor.service.results import (
@@ -648,7 +647,7 @@ def check_file(file: str) -> None:
     """
     from cofactor.datasets.registry import KNOWN
 
-    if file != "-" and not os.path.exists(file) and file not in KNOWN:
+    if not is_there(file) and file not in KNOWN:
         raise unknown_file(file)
 
 
@@ -677,9 +676,9 @@ def sniff(file: str) -> str | None:
     file : str
         Path, ``-``, or name of a data set.
     """
-    from cofactor.datasets.formats import sniff as look
+    from cofactor.datasets.formats import open_data
 
-    holds = look(file).holds
+    holds = open_data(file).holds
     return holds if holds in TASKS else None
 
 

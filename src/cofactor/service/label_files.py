@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cofactor import datasets
 from cofactor.datasets import LabelDataset
-from cofactor.datasets.formats import FORMATS, FileInfo, sniff
+from cofactor.datasets.formats import FORMATS, Source, open_data
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import display_name
 from cofactor.recipe import keep_features
@@ -39,7 +39,7 @@ def read_label_file(file: str, options: Mapping[str, Any]) -> LabelDataset:
         labels, label_sep, xml, text, max_words, ngrams, drop, id, max_values, format, aligned, zero_based, sep, header
         and encoding.
     """
-    return _complete(_load(sniff(file), options, _columns(options)), file)
+    return _complete(_load(open_data(file), options, _columns(options)), file)
 
 
 def read_labels_for(file: str, model: Any, options: Mapping[str, Any]) -> LabelDataset:
@@ -57,7 +57,7 @@ def read_labels_for(file: str, model: Any, options: Mapping[str, Any]) -> LabelD
     recipe = getattr(model, "recipe_", None)
     if recipe is None:
         return read_label_file(file, options)
-    return _complete(_load(sniff(file), options, _columns(options), recipe=recipe), file)
+    return _complete(_load(open_data(file), options, _columns(options), recipe=recipe), file)
 
 
 def _complete(data: LabelDataset, file: str) -> LabelDataset:
@@ -105,7 +105,7 @@ def read_features(file: str, model: Any, options: Mapping[str, Any]) -> LabelDat
     """
     # A value that did not occur in training makes no feature, so that there may be any number of them.
     whole, extra = {**options, "aligned": None, "max_values": None}, dict[str, Any]()
-    found = sniff(file)
+    found = open_data(file)
     kind = _format_of(found, options)
     named = kind not in ("mat", "libsvm", "known")
     if named:
@@ -129,7 +129,7 @@ def read_features(file: str, model: Any, options: Mapping[str, Any]) -> LabelDat
     return replace(data, X=X, Y=data.Y[:, :0], feature_names=names, label_names=(), recipe=None)
 
 
-def _load(found: FileInfo, options: Mapping[str, Any], columns: Any, **extra: Any) -> LabelDataset:
+def _load(found: Source, options: Mapping[str, Any], columns: Any, **extra: Any) -> LabelDataset:
     keywords: dict[str, Any] = {"aligned": options["aligned"]} if options["aligned"] else {}
     kind = _format_of(found, options)
     if kind in ("arff", "parquet", "table") and options.get("missing", "error") != "error":
@@ -164,7 +164,7 @@ def _for_reader(options: Mapping[str, Any], kind: str, file: str) -> dict[str, A
     return asked
 
 
-def _format_of(found: FileInfo, options: Mapping[str, Any]) -> str:
+def _format_of(found: Source, options: Mapping[str, Any]) -> str:
     """Return the format of a file, as asked for or found; "known" for a known data set of labels."""
     if found.kind == "known" and found.holds == "labels":
         return "known"
@@ -174,7 +174,7 @@ def _format_of(found: FileInfo, options: Mapping[str, Any]) -> str:
     return str(options["format"] or (found.format if found.format in readable else "table"))
 
 
-def _unknown(found: FileInfo) -> InvalidInputError:
+def _unknown(found: Source) -> InvalidInputError:
     """Return the error for a name that is neither a file nor a data set of labels."""
     if found.holds == "ratings":
         advice = (": leave out ", Argument("task", "labels"), " and options for labels")

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from cofactor import datasets
 from cofactor.columns import ALIASES, ColumnsError, beside_items, plain
 from cofactor.datasets import InteractionDataset, RatingDataset, load_side_features, read_side_features
-from cofactor.datasets.formats import FileInfo, sniff
+from cofactor.datasets.formats import Source, open_data
 from cofactor.datasets.load import SETS_WITH_FEATURES
-from cofactor.datasets.readers.parquet import looks_like_parquet, read_parquet, refuse_lost_beginning
+from cofactor.datasets.readers.parquet import refuse_lost_beginning
 from cofactor.datasets.readers.ratings import read_ratings_or_interactions
 from cofactor.datasets.table import TableOptions
 from cofactor.errors import Argument, InvalidInputError, Place, Text
@@ -74,7 +74,7 @@ class SmallTable:
 
 
 def read_small_table(source: str, encoding: str, most: int | None = None) -> SmallTable:
-    """Read a small table: text, whatever separates its cells, or Parquet.
+    """Read a small table: text, whatever separates its cells, Parquet, or a query of a database.
 
     Parameters
     ----------
@@ -92,12 +92,13 @@ def read_small_table(source: str, encoding: str, most: int | None = None) -> Sma
     InvalidInputError
         If it is damaged, in another encoding, or a column of Parquet holds neither integers nor text.
     """
-    file, content = display_name(source), read_bytes(source)
-    refuse_lost_beginning(content[:START], content[-4:], file)
-    if not looks_like_parquet(content):
+    file, found = display_name(source), open_data(source)
+    if found.format not in ("parquet", "database"):
+        content = read_bytes(source)
+        refuse_lost_beginning(content[:START], content[-4:], file)
         rows = _cells(to_utf8(content, file, encoding).decode(), file)
         return SmallTable(file, None, [[cell.strip() for cell in row] for row in rows])
-    table = read_parquet(content, file, TableOptions(lambda *_: True, "ids"))
+    table = found.table(TableOptions(lambda *_: True, "ids"))
     assert table.names is not None
     columns = [table.words(j, gaps=True) for j in range(table.n_columns)[:most]]
     texts = [[column.values[code] for code in column.codes.tolist()] for column in columns]
@@ -276,7 +277,7 @@ def read_rating_file(file: str, options: Mapping[str, Any], progress: Any = None
         Why these are interactions, where nobody said so; else empty.
     """
     of_interactions = (options["count"], options.get("kind"), options.get("target"))
-    found, implicit = sniff(file), options["implicit"] or any(one is not None for one in of_interactions)
+    found, implicit = open_data(file), options["implicit"] or any(one is not None for one in of_interactions)
     if found.format == "shards":
         raise InvalidInputError(
             "is a folder of sharded ratings, which this command does not take yet",
@@ -357,7 +358,7 @@ def _known(name: str, options: Mapping[str, Any]) -> RatingDataset:
     return replace(data, scale=np.array(levels, dtype=np.float64))
 
 
-def _unknown(found: FileInfo) -> InvalidInputError:
+def _unknown(found: Source) -> InvalidInputError:
     """Return the error for a name that is neither a file nor a data set of ratings."""
     if found.holds == "labels":
         advice = (": leave out ", Argument("task", "ratings"), " and options for ratings")
@@ -621,7 +622,10 @@ def read_candidates(
         What was left out.
     """
     name = display_name(file)
-    lines = [line.strip() for line in to_utf8(read_bytes(file), name, encoding).decode().split("\n")]
+    if open_data(file).kind == "database":
+        lines = [row[0] for row in read_small_table(file, encoding, most=1).rows]
+    else:
+        lines = [line.strip() for line in to_utf8(read_bytes(file), name, encoding).decode().split("\n")]
     texts = [(k, text) for k, text in enumerate(lines, 1) if text]
     if texts and plain(texts[0][1]) in (*ALIASES["item"], "id"):
         texts = texts[1:]
@@ -675,7 +679,7 @@ def read_titles(source: str, encoding: str, what: str = "title") -> dict[str, st
     what : {"title", "group", "boost"}
         What stands beside the ids; data sets have titles alone.
     """
-    if what == "title" and sniff(source).kind == "known":
+    if what == "title" and open_data(source).kind == "known":
         return {str(item): title for item, title in datasets.load_ratings(source).item_names.items()}
     table = read_small_table(source, encoding, most=2)
     places = beside_items(table.names or next(iter(table.rows), []), what)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cofactor.datasets.formats import sniff
+from cofactor.datasets.formats import open_data
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.facts import Facts
 from cofactor.ratings import ShardedRatings, append_files, shard_files
@@ -103,7 +103,7 @@ def checked_shards(folder: str) -> Facts:
 
 def holds_shards(file: str) -> bool:
     """Whether a path is that of a folder which `made_shards` wrote."""
-    return sniff(file).format == "shards"
+    return open_data(file).format == "shards"
 
 
 def fit_shards(

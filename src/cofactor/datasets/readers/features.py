@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
-from cofactor.datasets.formats import read_table
+from cofactor.datasets.formats import open_data
 from cofactor.datasets.readers.label_columns import check_words
 from cofactor.datasets.readers.matrices import generic_names, small_indices
 from cofactor.datasets.table import (
@@ -438,7 +438,7 @@ def read_side_features(
     (['ann', 'bob'], {'age': [25.0, 31.0], 'trade': ['poet', 'cook']})
     >>> folder.cleanup()
     """
-    table = read_table(path, TableOptions(header_or_numbers(header), "an id and features", sep, encoding))
+    table = open_data(path).table(TableOptions(header_or_numbers(header), "an id and features", sep, encoding))
     if table.n_columns < 2:
         message = "has a single column, expected ids in the first one and features in the others"
         raise InvalidInputError(message, place=Place(table.file))

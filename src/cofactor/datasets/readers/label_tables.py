@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from cofactor.datasets.formats import read_table
+from cofactor.datasets.formats import open_data
 from cofactor.datasets.readers.features import (
     FeatureOptions,
     cells_as_in,
@@ -237,7 +237,7 @@ def _table(path: PathLike | Any, written: Mapping[str, Any]) -> Table:
     options = TableOptions(
         header_or_numbers(written.get("header")), "features and labels", sep, encoding, long_cells=True
     )
-    return table_of_frame(path) or read_table(path, options)
+    return table_of_frame(path) or open_data(path).table(options)
 
 
 def _check_options(free: FeatureOptions, recipe: Recipe | None, label_sep: str | None) -> None:

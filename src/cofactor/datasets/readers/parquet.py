@@ -164,7 +164,7 @@ def batches(
 
 
 def pieces(path: PathLike, options: TableOptions, choose: Choose, after: Offset) -> Iterator[Piece]:
-    """Yield the rows of a file some at a time; see `cofactor.datasets.formats.read_pieces`."""
+    """Yield the rows of a file some at a time; see `cofactor.datasets.formats.Source.pieces`."""
     file = display_name(path)
     with opened_parquet(path) as opened:
         schema, n_rows = opened.schema_arrow, opened.metadata.num_rows
@@ -189,7 +189,7 @@ def write_blocks(stream: Any, blocks: Iterable[Mapping[str, NDArray[Any]]]) -> i
     try:
         for columns in blocks:
             schema = None if writer is None else writer.schema
-            table = _arrow_table(columns, schema)
+            table = arrow_table(columns, schema)
             writer = writer or parquet().ParquetWriter(stream, table.schema)
             writer.write_table(table)
             n_rows += table.num_rows
@@ -199,15 +199,17 @@ def write_blocks(stream: Any, blocks: Iterable[Mapping[str, NDArray[Any]]]) -> i
     return n_rows
 
 
-def _arrow_table(columns: Mapping[str, NDArray[Any]], schema: Any) -> Any:
-    """Return columns as a table of Arrow, of these types if there is a schema."""
+def arrow_table(columns: Mapping[str, NDArray[Any]], schema: Any, what: str = "Parquet", *, nulls: bool = False) -> Any:
+    """Return columns as a table of Arrow, of these types if there is a schema; NaN as no value if there are nulls."""
     types = dict.fromkeys(columns) if schema is None else dict(zip(schema.names, schema.types, strict=True))
     try:
-        return pa.table({name: pa.array(values, type=types[name]) for name, values in columns.items()})
+        return pa.table(
+            {name: pa.array(values, type=types[name], from_pandas=nulls) for name, values in columns.items()}
+        )
     except (pa.ArrowException, OverflowError) as error:
         reason = str(error).splitlines()[0]
         raise InvalidInputError(
-            f"Parquet cannot hold a column of mixed types ({reason})", advice="write .csv instead"
+            f"{what} cannot hold a column of mixed types ({reason})", advice="write .csv instead"
         ) from None
 
 

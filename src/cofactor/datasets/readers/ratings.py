@@ -30,7 +30,7 @@ from cofactor.columns import (
     resolve_columns,
     why_interactions,
 )
-from cofactor.datasets.formats import read_pieces, read_table
+from cofactor.datasets.formats import open_data
 from cofactor.datasets.levels import BinBy, Bins, looks_like_ratings, warn_of_counts, warn_of_zeros
 from cofactor.datasets.table import (
     IdMode,
@@ -38,9 +38,8 @@ from cofactor.datasets.table import (
     Table,
     TableOptions,
     Words,
-    ids_of,
     numbers_of,
-    stack_pairs,
+    pairs_of,
     times_of,
 )
 from cofactor.datasets.types import InteractionDataset, RatingDataset
@@ -195,7 +194,8 @@ def ratings_in(
             "says how to cut, but not into how many levels", argument="bin_by", found=bin_by, advice=number
         )
     y, coding, _ = rating_numbers(table, positions["rating"], scale, drop_rating)
-    X, times = pairs_in(table, positions, ids), times_in(table, positions, asked=timed)
+    table.forget(positions["rating"])
+    X, times = pairs_of(table, positions, ids), times_in(table, positions, asked=timed)
     if coding is not None and drop_rating is not None:
         raise InvalidInputError((Argument("drop_rating"), f" is for numbers; these are {', '.join(coding.words)}"))
     levels = scale if coding is None else coding.scale
@@ -275,7 +275,7 @@ def read_pairs(
     >>> folder.cleanup()
     """
     table = opened(path, sep, header, encoding, ids)
-    return pairs_in(table, positions_of(table, {"user": user, "item": item}, timed=False), ids)
+    return pairs_of(table, positions_of(table, {"user": user, "item": item}, timed=False), ids)
 
 
 def read_timed_pairs(
@@ -320,7 +320,7 @@ def read_timed_pairs(
     """
     table = opened(path, sep, header, encoding, ids)
     positions = positions_of(table, {"user": user, "item": item}, timestamp)
-    return pairs_in(table, positions, ids), times_in(table, positions, asked=timestamp is not None)
+    return pairs_of(table, positions, ids), times_in(table, positions, asked=timestamp is not None)
 
 
 def opened(
@@ -345,7 +345,7 @@ def opened(
         raise InvalidInputError(
             "not known", argument="ids", found=ids, advice="expected 'auto', 'int', 'str' or 'each'"
         )
-    return read_table(path, table_options(sep, header, encoding, rated=rated))
+    return open_data(path).table(table_options(sep, header, encoding, rated=rated))
 
 
 def table_options(sep: str | None, header: bool | None, encoding: str, *, rated: bool | None) -> TableOptions:
@@ -398,11 +398,6 @@ def positions_of(
             positions["timestamp"] = position
     table.load(list(positions.values()))
     return positions
-
-
-def pairs_in(table: Table, positions: Mapping[str, int], ids: IdMode) -> NDArray:
-    """Return user id and item id of each row."""
-    return stack_pairs(*(ids_of(table, positions[role], ids, f"{role} id") for role in ("user", "item")))
 
 
 def times_in(table: Table, positions: Mapping[str, int], *, asked: bool) -> NDArray[np.int64] | None:
@@ -619,7 +614,7 @@ def _interactions(
     timestamp = known.pop("timestamp")
     wanted = {role: column for role, column in known.items() if role in ("user", "item") or column is not None}
     positions = positions_of(table, wanted, timestamp)
-    X = pairs_in(table, positions, ids)
+    X = pairs_of(table, positions, ids)
     counts = np.ones(len(X))
     if "count" in positions:
         counts = numbers_of(table, positions["count"])
@@ -773,7 +768,7 @@ def rating_batches(
             _refuse_interactions(table)
         return positions_of(table, wanted, o.timestamp)
 
-    for piece in read_pieces(path, as_table, choose, after):
+    for piece in open_data(path).pieces(as_table, choose, after):
         table, positions = piece.table, piece.positions
         values, coding, dropped = rating_numbers(table, positions["rating"], o.scale, o.drop_rating)
         if coding is not None and o.scale is None:

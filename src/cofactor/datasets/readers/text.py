@@ -390,7 +390,7 @@ _LONGEST = 8  # pieces that one line, or one cell in quotation marks, may take
 
 
 def pieces(path: PathLike, options: TableOptions, choose: Choose, after: Offset) -> Iterator[Piece]:
-    """Yield the rows of a file some at a time; see `cofactor.datasets.formats.read_pieces`."""
+    """Yield the rows of a file some at a time; see `cofactor.datasets.formats.Source.pieces`."""
     file = display_name(path)
     with opened(path) as stream:
         first = next(_whole_lines(_blocks(stream, file, options.encoding), file), b"")
