@@ -2,7 +2,7 @@
 
 python benchmarks/recommenders.py measure FILE [SPLIT ...]    cells that FILE, of a JSON object a line, has not yet
 python benchmarks/recommenders.py publish FILE                the table of them, into docs/benchmarks
-python benchmarks/recommenders.py calibration                 bins of P(interact), into docs/benchmarks
+python benchmarks/recommenders.py calibration [SET:SEED ...]  bins of P(interact), into docs/benchmarks
 python benchmarks/recommenders.py times                       seconds on ML-100K and ML-1M, on an idle machine
 """
 
@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 from common import publish, table
+from shops import SETS, Task
+from shops import split as halves
 
 from cofactor.datasets import load_ratings
 from cofactor.evaluation import PerUserHoldout, evaluate_recommendations
@@ -50,6 +52,15 @@ METHODS: dict[str, Callable[[int], Any]] = {
 }
 TIMED = {RECENT, "EASE(recency=10)"}
 EDGES = (0.01, 0.03, 0.1, 0.2, 0.4, 0.7, 1.01)
+#: Sets of `shops.py` and seeds on which P(interact) is compared with what came, users, and items that are looked at.
+CALIBRATED = {
+    "ML-100K": (10, 11, 12, 13),
+    "ML-1M": (10,),
+    "latest-small": (10, 11),
+    "Douban": (10, 11),
+    "Epinions": (10, 11),
+}
+MOST, LIKELY = 1_000, 800
 
 
 def methods_of(split: str) -> list[str]:
@@ -134,43 +145,57 @@ def results(file: Path) -> str:
 # ---------------------------------------------------------------- calibration
 
 
-def bins_of(name: str, seed: int) -> list[tuple[float, float, float, int]]:
-    """Return predicted and observed shares, the standard error of their difference, and pairs, of each bin."""
-    data = load_ratings(name)
-    train, test = next(PerUserHoldout(0.2, n_splits=1, random_state=seed).split(data.X, data.y))
-    model = Recommender(ratings=None, random_state=seed).fit(data.X[train])
-    seen = np.zeros(model.ratings_.shape, dtype=np.bool_)
-    seen[model.ratings_.row_of_entry, model.ratings_.indices] = True
-    users, items = model.users_.index(data.X[test, 0]), model.items_.index(data.X[test, 1])
-    known = items >= 0
-    chosen = np.zeros(seen.shape, dtype=np.bool_)
-    chosen[users[known], items[known]] = True
-    n_chosen = chosen.sum(axis=1)
-    p = among_the_next(np.exp(log_shares(model.utilities(), seen).astype(float)), n_chosen)
-    out = []
-    for low, high in pairwise(EDGES):
-        inside = ~seen & (n_chosen > 0)[:, None] & (p >= low) & (p < high)
-        n = int(inside.sum())
-        of_users = np.where(inside, chosen - p, 0).sum(axis=1)
-        out.append((p[inside].mean(), chosen[inside].mean(), np.sqrt(np.sum(of_users**2)) / n, n))
-    return out
+Sums = tuple[float, float, float, int]
+"""What was expected of some pairs, what was seen, the standard error of the difference over users, and how many."""
 
 
-def calibration() -> None:
+def sums(p: np.ndarray, came: np.ndarray, inside: np.ndarray) -> Sums:
+    of_users = np.where(inside, came - p, 0).sum(axis=1)
+    return p[inside].sum(), came[inside].sum(), float(np.sqrt(np.sum(of_users**2))), int(inside.sum())
+
+
+def calibration_of(name: str, seed: int) -> list[Sums]:
+    """Return what is said of pairs in each bin, of the first ten items of each list, and of the likeliest .1 %."""
+    train, test = halves(SETS[name](), seed)
+    model = Recommender(ratings=None, random_state=seed).fit(train)
+    task = Task(train, test)
+    users = task.users[np.isin(task.users, model.users_.ids)][:: -(-len(task.users) // MOST)]
+    known = np.flatnonzero(train.sum(axis=0))
+    seen, came = (table[users][:, known].toarray() > 0 for table in (train, test))
+    utilities = model.utilities(users)[:, model.items_.index(known)]
+    shares = np.exp(log_shares(utilities, seen).astype(float))
+    likely = np.argpartition(-shares, min(LIKELY, len(known) - 1), axis=1)[:, :LIKELY]
+    n_came = came.sum(axis=1)
+    p = np.zeros(shares.shape)
+    np.put_along_axis(p, likely, among_the_next(np.take_along_axis(shares, likely, axis=1), n_came), axis=1)
+    open_ = ~seen & (n_came > 0)[:, None]
+    first = np.zeros_like(open_)
+    np.put_along_axis(first, np.argsort(np.where(open_, -p, 1), axis=1)[:, :10], True, axis=1)
+    least = np.quantile(p[open_], 0.999)
+    bins = [sums(p, came, open_ & (p >= low) & (p < high)) for low, high in pairwise(EDGES)]
+    return [*bins, sums(p, came, open_ & first), sums(p, came, open_ & (p >= least))]
+
+
+def calibration(names: list[str]) -> None:
+    """Measure some sets, or all: a set and a seed such as Douban:10."""
     rows = []
-    for name, seed in (*(("ml-100k", seed) for seed in (10, 11, 12, 13)), ("ml-1m", 10)):
-        cells = []
-        for predicted, observed, error, _ in bins_of(name, seed):
-            good = abs(observed - predicted) <= max(0.1 * observed, 2 * error)
-            cells.append(f"{without_zero(predicted, 3)} / {without_zero(observed, 3)}{'' if good else ' !'}")
+    for one in names or [f"{name}:{seed}" for name, seeds in CALIBRATED.items() for seed in seeds]:
+        name, seed = one.rsplit(":", 1)
+        found, cells = calibration_of(name, int(seed)), []
+        for k, (expected, observed, error, n) in enumerate(found):
+            good = abs(observed - expected) <= max(0.1 * observed, 2 * error)
+            of_pairs = k < len(EDGES) - 1  # a mean; of lists a sum
+            shown = [without_zero(x / max(n, 1), 3) if of_pairs else f"{x:.0f}" for x in (expected, observed)]
+            cells.append(" / ".join(shown) + ("" if good else " !") if n else "–")
         rows.append([name, seed, *cells])
         print(rows[-1], flush=True)
-    header = ["data", "seed", *(f"{low} to {min(high, 1)}" for low, high in pairwise(EDGES))]
+    header = ["data", "seed", *(f"{low} to {min(high, 1)}" for low, high in pairwise(EDGES)), "first ten", "top .1 %"]
     text = (
         "A random fifth of each user held out: the probability that an item is among the K interactions of a user that "
-        "were held out, min(1, t P) with t such that they "
-        'sum to K; predicted / observed, by bins of it. "!" stands where the two differ by more than 10 % and by more '
-        "than two standard errors over users.\n\n"
+        "were held out, t P with t such that they sum to K, and a round corner below 1; predicted / observed, by bins "
+        "of it, and sums over the ten likeliest of each user, and over the likeliest thousandth of all pairs. Of at "
+        f'most {MOST:,} users. "!" stands where the two differ by more than 10 % and by more than two standard errors '
+        "over users.\n\n"
     )
     publish("calibration of recommendations", text + table(header, rows))
 
@@ -227,4 +252,4 @@ if __name__ == "__main__":
     elif command == "publish":
         publish("recommenders", results(Path(rest[0])))
     else:
-        {"calibration": calibration, "times": times}[command]()
+        {"calibration": lambda: calibration(rest), "times": times}[command]()

@@ -364,6 +364,16 @@ def test_a_matrix_is_refused_with_what_to_do(run, model: Path) -> None:
         assert "--user, --item" in error
 
 
+def test_odd_names_of_files(run, csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a\nb.csv", "-x.csv", "*.csv", "q'\"$x.csv"):
+        Path(name).write_bytes(csv.read_bytes())
+        found = run("fit", "--model", "als", "--alpha", 1, "--out", f"./{name}.cofactor", "--", name)
+        assert (found.status, found.err) == (0, ""), name
+        assert run("predict", "--out", f"./{name}", "--", f"{name}.cofactor", csv).status == 0
+        assert len(rows(Path(name).read_text())) == len(rows(csv.read_text()))
+
+
 def test_nothing_is_written_onto_an_input(run, csv: Path, model: Path, tmp_path: Path) -> None:
     link = tmp_path / "link.csv"
     link.symlink_to(csv)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from tests.ratings.same import assert_same
 from tests.together import together
 
 from cofactor.datasets import RatingDataset
@@ -462,6 +463,27 @@ def test_a_sparse_matrix_that_leads_out_of_itself_is_refused(kind):
                 as_features(damaged)
             with pytest.raises(InvalidInputError, match="is a damaged sparse matrix"):
                 as_labels(damaged)
+
+
+def test_arrays_of_any_layout():
+    X, y = np.array([(3, 20), (1, 10), (3, 10), (7, 30)]), np.array([3.0, 5, 1, 4])
+    still = X.copy(), y.copy()
+    for array in still:
+        array.setflags(write=False)
+    frame = pd.DataFrame(X, columns=["user", "item"])
+    for form in (
+        still,
+        (X.astype(">i8"), y.astype(">f8")),
+        (X[::-1].copy()[::-1], y[::-1].copy()[::-1]),
+        (np.repeat(X, 2, axis=0)[::2], np.repeat(y, 2)[::2]),
+        (np.ma.masked_array(X, mask=False), np.ma.masked_array(y, mask=False)),
+        (frame.astype("Int64"), pd.Series(y, dtype="Float64")),
+    ):
+        assert_same(as_ratings(*form), as_ratings(X, y))
+    features, labels = np.arange(6.0).reshape(3, 2), np.eye(3, 2, dtype=int)
+    for change in (lambda a: a.astype(a.dtype.newbyteorder(">")), lambda a: a[::-1].copy()[::-1]):
+        assert np.array_equal(as_features(change(features)), features)
+        assert np.array_equal(as_labels(change(labels))[0].toarray(), labels)
 
 
 def test_half_a_character_is_no_id():

@@ -16,13 +16,13 @@ _FAR = 700.0  # beyond, e^-|u| is 0
 
 
 @exact
-def add_bent(features, inner, outer, slope, bend, knot, out):  # type: ignore[no-untyped-def]
-    """Add outer_i (slope · x + bend · max(x - knot, 0)) to each row of `out`, where x is inner_i · features."""
+def add_bent(features, outer, slope, bend, knot, out):  # type: ignore[no-untyped-def]
+    """Add outer_i (slope · x + bend · max(x - knot, 0)) to each row of `out`, where x are features."""
     for i in range(len(out)):
         a, b = outer[i] * slope, outer[i] * bend
-        s, own, row = inner[i], features[i], out[i]
+        own, row = features[i], out[i]
         for j in range(len(row)):
-            x = s * own[j]
+            x = own[j]
             row[j] += a * x + b * max(x - knot, np.float32(0))
 
 

@@ -149,6 +149,15 @@ def test_what_is_held_out_is_a_tenth_of_each_user_by_chance() -> None:
     assert not held_out.seen[held_out.chosen].any()
 
 
+def test_slopes_grow_as_features_lose_their_noise() -> None:
+    held_out, rng = HeldOut.of(as_interactions(interactions_of(400)), 0), np.random.default_rng(0)
+    truth, noise, more = (rng.normal(0, s, (len(held_out.users), held_out.seen.shape[1])) for s in (1, 0.4**0.5, 0.3))
+    before, after = (truth + noise + more).astype(np.float32) / 1.49, (truth + noise).astype(np.float32)
+    assert held_out.sharpening(before, after / 1.49) == pytest.approx(1.49 / 1.4, rel=0.02)  # variances of features
+    assert held_out.sharpening(before, before / 1.1) == pytest.approx(1.1, rel=1e-3)
+    assert held_out.sharpening(before, np.zeros_like(before)) == 1
+
+
 def test_alpha_is_looked_for_among_the_most_popular_items() -> None:
     held_out = HeldOut.of(as_interactions(interactions_of(60, 30)), 0)
     few = held_out.of_most_popular(10)

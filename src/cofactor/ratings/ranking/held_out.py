@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cofactor.kernels.ranking import places
 from cofactor.kernels.threads import parallel_for
 from cofactor.model.progress import Monitor
-from cofactor.problems.choice import Choice, ChoiceProblem, bent
+from cofactor.problems.choice import Choice, ChoiceProblem, bent, log_shares
 from cofactor.ratings.data import Ratings, entries_of_rows
 from cofactor.ratings.ids import IdMap
 
@@ -45,6 +45,10 @@ _STEPS = 12  # to either side, of a search
 
 _TRIALS = 2 * _STEPS + 1
 _NO_KNOT = float(np.finfo(np.float32).max)
+
+_SHARPEST = 1.25  # that utilities become by what was held out, in a few rounds
+
+_ROUNDS = 10
 
 _BEND = 1.0  # standard deviation beforehand of how much a slope changes at the median of what was held out
 
@@ -251,6 +255,47 @@ class HeldOut:
             if not (bends & (slopes.min(axis=1) < 0)).any():
                 return found, knots
             bends &= slopes.min(axis=1) >= 0
+
+    def sharpening(self, before: NDArray[np.float32], after: NDArray[np.float32]) -> float:
+        r"""Return γ, by which to multiply utilities of fits to all interactions.
+
+        Utilities z, of fits without what was held out, have slopes that are right for them. The more is known the less
+        noise is in features, and the steeper slopes ought to be: γ makes utilities z' of fits to all interactions
+        expect what z expects,
+
+        .. math:: \sum_u |H_u| \sum_j z_{uj} \big(P'_{uj}(\gamma) - P_{uj}\big) = 0, \quad
+            P_{uj} = \frac{e^{z_{uj}}}{\sum_k e^{z_{uk}}}, \quad
+            P'_{uj}(\gamma) = \frac{e^{\gamma z'_{uj}}}{\sum_k e^{\gamma z'_{uk}}}
+
+        over items that are neither held out nor known before. So z is an instrument, which knows nothing of the noise
+        in z'.
+
+        Parameters
+        ----------
+        before, after : ndarray of shape (len(users), n_items)
+            z and z'.
+        """
+        k = max(1, self.seen.size // _CELLS)
+        closed = self.seen | ~self._known
+        closed[self.chosen] = True
+        closed, z, after = closed[::k], before[::k], after[::k]
+        many = np.bincount(self.chosen[0], minlength=len(self.users))[::k].astype(np.float64)
+
+        def mean(P: NDArray[np.floating], values: NDArray[np.floating]) -> NDArray[np.floating]:
+            return np.einsum("ij,ij->i", P, values)
+
+        expected, gamma = mean(np.exp(log_shares(z, closed)), z), 1.0
+        for _ in range(_ROUNDS):
+            P = np.exp(log_shares(np.float32(gamma) * after, closed))
+            now = mean(P, z)
+            slope = float(many @ (mean(P, z * after) - now * mean(P, after)))
+            if not slope > 0:
+                return 1.0
+            step = float(many @ (expected - now)) / slope
+            gamma = float(np.clip(gamma + step, 1 / _SHARPEST, _SHARPEST))
+            if abs(step) < 1e-4:
+                break
+        return gamma
 
 
 def _shares(weights: NDArray[np.float64]) -> NDArray[np.float64]:
