@@ -245,7 +245,7 @@ def _check_sizes(name: str, value: Any) -> None:
         check_choice(name, value, [TRAINING, None])
         return
     whole_ = isinstance(value, Sequence | np.ndarray) and len(value) == 2
-    if not whole_ or not all(isinstance(k, Integral) and k >= 0 for k in value) or value[0] > value[1]:
+    if not whole_ or not all(isinstance(k, Integral) and int(k) >= 0 for k in value) or value[0] > value[1]:
         problem = "expected None, 'training', or the least and the largest number of labels, such as (1, 3)"
         raise InvalidInputError(problem, argument=name, found=value)
 
