@@ -435,7 +435,7 @@ class ShardProblem:
         shared = {name: question[name] for name in question["shared"]}
         problem = self.of_shard(k, rows, shared, question.get("centre"))
         out = {name: np.empty_like(shared[name]) for name in self.of_columns} if gradient else {}
-        value = problem.losses(problem._fixed | rows, {**slopes, **out} if gradient else {})
+        value = problem.losses({**problem._fixed, **rows}, {**slopes, **out} if gradient else {})
         value += sum(p.add_gradient(rows[name], slopes[name]) for name, p in problem.smooth_penalties.items())
         return out | {"value": np.array(value)}
 
