@@ -373,7 +373,7 @@ class RatingService(ModelService):
         """
         found = {self.items.match(one): value for one, value in values.items()}
         if len(found) < len(values):
-            first = {self.items.match(one): one for one in reversed(values)}
+            first = {self.items.match(one): one for one in reversed(list(values))}
             twice = next(one for one in values if first[self.items.match(one)] != one)
             raise InvalidInputError("has an item twice", argument=argument, found=twice, advice="name it once")
         return found
