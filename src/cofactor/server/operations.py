@@ -615,9 +615,9 @@ def _described(one: Operation, components: Mapping[str, Any], known: Mapping[str
             for name, schema in components[one.asked.__name__]["properties"].items()
         ]
     for name in re.findall(r"{(\w+)}", one.public_path):
-        example = "stock" if name == "name" else known["user" if "/users/" in one.path else "item"]
+        shown = "stock" if name == "name" else known["user" if "/users/" in one.path else "item"]
         schema = {"type": ["string", "number"]}
-        parameters.insert(0, {"name": name, "in": "path", "required": True, "schema": schema, "example": example})
+        parameters.insert(0, {"name": name, "in": "path", "required": True, "schema": schema, "example": shown})
     return described | {"parameters": parameters}
 
 

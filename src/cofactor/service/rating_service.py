@@ -373,8 +373,8 @@ class RatingService(ModelService):
         """
         found = {self.items.match(one): value for one, value in values.items()}
         if len(found) < len(values):
-            seen: set[Any] = set()
-            twice = next(one for one in values if (own := self.items.match(one)) in seen or seen.add(own))
+            first = {self.items.match(one): one for one in reversed(list(values))}
+            twice = next(one for one in values if first[self.items.match(one)] != one)
             raise InvalidInputError("has an item twice", argument=argument, found=twice, advice="name it once")
         return found
 
