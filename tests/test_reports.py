@@ -22,7 +22,7 @@ from tests.browsing import DESK, PHONE, SEEN, emulate
 
 from cofactor import pages
 from cofactor.evaluation.comparison import Comparison
-from cofactor.evaluation.store import Result
+from cofactor.evaluation.store import Run
 from cofactor.metrics import report_by_label
 from cofactor.pages import Html, document, figure, link, paragraph, section, table, write_page
 from cofactor.plots import plot_tradeoff, save_figure
@@ -84,7 +84,7 @@ def compared(methods: tuple[str, ...] = METHODS, data: tuple[str, ...] = DATA, f
         fails = (i, j) == (2, 1) and k < 2
         error, f1 = 0.6 + 0.03 * i + 0.02 * j + 0.001 * rng.normal(), 0.6 - 0.02 * j + 0.001 * rng.normal()
         results.append(
-            Result(
+            Run(
                 key=f"{i} {j} {k}",
                 method=method,
                 data=where,

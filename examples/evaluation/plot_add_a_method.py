@@ -13,7 +13,7 @@ Two methods of a class make a label model, with everything that the others have.
 from numpy.typing import NDArray
 
 from cofactor.checks import number
-from cofactor.labels import FitInput, LabelModel
+from cofactor.labels import TrainingData, LabelModel
 from cofactor.model import estimator
 
 
@@ -25,7 +25,7 @@ class Mine(LabelModel):
     coef_: NDArray = estimator.learned("features labels")  # a file holds it; one with other shapes is refused
     intercept_: NDArray = estimator.learned("labels")
 
-    def _fit(self, data: FitInput):
+    def _fit(self, data: TrainingData):
         self.coef_, intercept = data.feature_space().ridge(data.labels, self.alpha)
         self.intercept_ = intercept - 0.5  # labels are 0 and 1
 

@@ -34,7 +34,7 @@ class ModelFileError(InvalidInputError):
     """A file is not a whole model file which this version of cofactor can read."""
 
 
-class Place(NamedTuple):
+class ArrayPlace(NamedTuple):
     """Where an array lies, and what it is."""
 
     first: int  #: its first byte
@@ -168,7 +168,7 @@ def checksum(header: Mapping[str, Any], arrays: Mapping[str, tuple[str, Sequence
     return crc
 
 
-def places(described: Mapping[str, Any], n_bytes: int) -> dict[str, Place]:
+def places(described: Mapping[str, Any], n_bytes: int) -> dict[str, ArrayPlace]:
     """Return where arrays lie among bytes that follow a header.
 
     Raises
@@ -187,7 +187,7 @@ def places(described: Mapping[str, Any], n_bytes: int) -> dict[str, Place]:
     return found
 
 
-def _place(name: str, described: Any) -> Place:
+def _place(name: str, described: Any) -> ArrayPlace:
     """Return the first byte, the end, the type and the shape of an array."""
     if not isinstance(described, Mapping) or described.keys() != {"dtype", "shape", "data_offsets"}:
         raise InvalidInputError(f"{name} lacks its type, shape or place")
@@ -201,7 +201,7 @@ def _place(name: str, described: Any) -> Place:
     size = 1 if code == "?" else int(code[-1])
     if len(place) != 2 or place[1] - place[0] != math.prod(shape) * size:
         raise InvalidInputError(f"{name} does not fit in its place")
-    return Place(place[0], place[1], code, dtype, tuple(shape))
+    return ArrayPlace(place[0], place[1], code, dtype, tuple(shape))
 
 
 def _parse_header(data: memoryview, name: str) -> tuple[dict[str, Any], dict[str, Any], int]:

@@ -8,7 +8,7 @@ import pytest
 
 import cofactor
 from cofactor.evaluation import ResultStore, RunProgress
-from cofactor.evaluation.store import Result
+from cofactor.evaluation.store import Run
 from cofactor.experiments import experiments, reproduction
 
 GEOMETRY = "thesis-figure-3.1"  # made of printed factors: in a moment, and without a data set
@@ -71,9 +71,9 @@ def test_results_are_found_without_the_data(run, tmp_path: Path, monkeypatch: py
     """A store tells its results on a machine that lacks the data sets, too."""
     store = tmp_path / "kept"
     (one,) = [cell for cell in experiments()["thesis-table-4.1"].cells("quick") if cell.method == "ALS"]
-    facts = {field.name: getattr(one, field.name) for field in fields(Result) if hasattr(one, field.name)}
+    facts = {field.name: getattr(one, field.name) for field in fields(Run) if hasattr(one, field.name)}
     measures = {"mae": 0.7, "rmse": 1.0, "train_mae": 0.08}
-    done = Result(**facts, version=cofactor.__version__, status="done", measures=measures, error="", seconds=1.0)
+    done = Run(**facts, version=cofactor.__version__, status="done", measures=measures, error="", seconds=1.0)
     ResultStore(store).put(done)
     monkeypatch.setattr("cofactor.experiments.papers.checksum", lambda name: "")
     (found,) = json.loads(

@@ -51,7 +51,7 @@ def test_every_model_is_under_contract():
 
 
 #: Models on which all is checked, for all classes that inherit these methods.
-WHOLE = overriding("fit", "learn", "predict", "decision_function", "score", "_read", "__sklearn_tags__")
+WHOLE = overriding("fit", "learn", "predict", "decision_function", "score", "read", "__sklearn_tags__")
 
 
 @pytest.mark.filterwarnings("ignore:.*all factors are zero")

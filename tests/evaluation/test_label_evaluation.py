@@ -280,7 +280,7 @@ def test_selection_refits_to_everything_and_keeps_the_threshold(tmp_path):
 
 
 def test_one_decomposition_serves_the_whole_grid(monkeypatch):
-    from cofactor.labels import fit_input, regression
+    from cofactor.labels import training_data, regression
 
     made = []
 
@@ -289,7 +289,7 @@ def test_one_decomposition_serves_the_whole_grid(monkeypatch):
             made.append(1)
             super().__init__(*args, **options)
 
-    monkeypatch.setattr(fit_input, "FeatureSpace", Counting)
+    monkeypatch.setattr(training_data, "FeatureSpace", Counting)
     grid = {"alpha": [0.1, 1, 10], "n_components": [2, 4]}
     for estimator, cells in ((PLST.paper(), grid), (BinaryRelevance.paper(Ridge()), {"estimator__alpha": [1, 10]})):
         made.clear()

@@ -27,7 +27,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 import cofactor
-from cofactor.evaluation import Cell, Interrupted, Result, ResultStore, RunProgress, StoreError, run_cells, running
+from cofactor.evaluation import Cell, Interrupted, ResultStore, Run, RunProgress, StoreError, run_cells, running
 from cofactor.interrupts import begin_worker
 from cofactor.kernels.threads import n_threads, thread_limit
 from cofactor.model import parallel
@@ -343,7 +343,7 @@ def test_a_cell_that_cannot_be_sent_fails() -> None:
 
 
 def test_what_was_stored_when_the_interruption_came_is_counted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(self: ResultStore, result: Result) -> None:
+    def interrupted(self: ResultStore, result: Run) -> None:
         put(self, result)
         if result.measures["k"] == 2:
             raise KeyboardInterrupt

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cofactor.errors import InputWarning
-from cofactor.evaluation import Cell, Result, ResultStore, StoreError, run_cells
+from cofactor.evaluation import Cell, ResultStore, Run, StoreError, run_cells
 
 
 def make_cell(number: int = 0, **changes: object) -> Cell:
@@ -18,7 +18,7 @@ def make_cell(number: int = 0, **changes: object) -> Cell:
     return Cell(work=lambda: {"mae": 0.7}, **{**facts, **changes})  # type: ignore[arg-type]
 
 
-def make_result(cell: Cell, **changes: object) -> Result:
+def make_result(cell: Cell, **changes: object) -> Run:
     (result,) = run_cells([cell])
     return replace(result, **changes)  # type: ignore[arg-type]
 
@@ -28,7 +28,7 @@ def store(tmp_path: Path) -> ResultStore:
     return ResultStore(tmp_path / "results")
 
 
-def filled(store: ResultStore, n: int) -> list[Result]:
+def filled(store: ResultStore, n: int) -> list[Run]:
     results = [make_result(make_cell(k), error=f"<{k}>") for k in range(n)]
     for k, result in enumerate(results):
         store.put(result)

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from cofactor.evaluation.store import Result
-from cofactor.experiments.papers import Reason, beside
+from cofactor.evaluation.store import Run
+from cofactor.experiments.papers import Discrepancy, beside
 from cofactor.experiments.reproduction import Sample
 from cofactor.published import Misprint
 
@@ -21,7 +21,7 @@ def printed(*rows, errors=()):
 
 
 def result(data, method, measures, split="0", error="", **parameters):
-    return Result(
+    return Run(
         key=f"{data}{method}{split}{parameters}", method=method, data=data, split=split, seed=0, parameters=parameters,
         checksum="", measure="", version="", status="failed" if error else "done", measures=measures, error=error,
         seconds=1.0,
@@ -66,8 +66,8 @@ def test_variants_have_rows_of_their_own_and_what_is_only_ours_comes_last():
 
 def test_failures_and_known_reasons_are_told():
     results = [result("ml", "HMF", {}, error="MemoryError: too large\n  at line 3", protocol="strong")]
-    absent = [Reason("no longer distributed", method="U*"), Reason("too general")]
-    reasons = [Reason("why it differs")]
+    absent = [Discrepancy("no longer distributed", method="U*"), Discrepancy("too general")]
+    reasons = [Discrepancy("why it differs")]
     found = beside(PRINTED, results, reasons=reasons, absent=absent)
     rows = {(row.protocol, row.method): row for row in found}
     assert rows["strong", "HMF"].reason == "failed: MemoryError: too large"
@@ -78,13 +78,17 @@ def test_failures_and_known_reasons_are_told():
 @pytest.mark.parametrize(("measured", "reason"), [((0.40, 0.41), ""), ((0.30, 0.31), "other folds")])
 def test_reasons_are_for_what_does_not_agree(measured, reason):
     results = [result("ml", "HMF", {"nmae": v}, str(v), protocol="weak") for v in measured]
-    rows = beside(PRINTED, results, reasons=[Reason("other folds", method="HMF")])
+    rows = beside(PRINTED, results, reasons=[Discrepancy("other folds", method="HMF")])
     assert rows[0].reason == reason
 
 
 def test_reasons_look_at_variant_and_verdict():
     results = [result("ml", "HMF", {"nmae": v, "learned:nmae": v - 0.4}, str(v), protocol="weak") for v in (0.60, 0.61)]
-    reasons = [Reason("the cut", variant="learned*"), Reason("luck", verdict="better"), Reason("bad luck")]
+    reasons = [
+        Discrepancy("the cut", variant="learned*"),
+        Discrepancy("luck", verdict="better"),
+        Discrepancy("bad luck"),
+    ]
     plain, learned = beside(PRINTED, results, reasons=reasons)[:2]
     assert (plain.variant, plain.verdict, plain.reason) == ("", "worse", "bad luck")
     assert (learned.variant, learned.verdict, learned.reason) == ("learned threshold", "better", "the cut")
@@ -94,7 +98,7 @@ def test_misprints_are_told_before_other_reasons():
     error = Misprint(data="ml", method="HMF", metric="nmae", field="mean", printed="0.4", right="0.3")
     table = SimpleNamespace(rows=PRINTED.rows, metrics=PRINTED.metrics, errors=[error], unusual={})
     results = [result("ml", "HMF", {"nmae": v}, str(v), protocol="weak") for v in (0.30, 0.31)]
-    rows = beside(table, results, reasons=[Reason("other folds")])
+    rows = beside(table, results, reasons=[Discrepancy("other folds")])
     assert [(row.verdict, row.reason) for row in rows[:2]] == [("differs", "0.4 should be 0.3"), ("", "")]
     assert [row.misprint for row in rows] == [True, True, False]
     table.errors, table.unusual = [], {"nmae": "of another kind"}

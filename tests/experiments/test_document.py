@@ -10,7 +10,7 @@ from cofactor.evaluation.running import cell
 from cofactor.evaluation.store import ResultStore
 from cofactor.experiments import experiments
 from cofactor.experiments.document import FRONT, PICTURES, WORDS, page_of, pages, write_document
-from cofactor.experiments.reproduction import Claim, Experiment, Outcome, Picture, Row, Sample, reproduce, stored
+from cofactor.experiments.reproduction import Claim, Drawing, Experiment, Outcome, Row, Sample, reproduce, stored
 from cofactor.plots import plot_tradeoff
 
 
@@ -35,7 +35,7 @@ def outcome(results):
         Row(data="coins", method="bent", metric="mae", published=Sample(0.9, 0.01), here=None, reason="melted"),
     ]
     claim = Claim("coins fall", len(values) > 1 if values else None, f"{len(values)} fell")
-    picture = Picture("coins", "Coins, falling", lambda: plot_tradeoff({"fair": ([0.1, 0.2], [0.3, 0.4])}))
+    picture = Drawing("coins", "Coins, falling", lambda: plot_tradeoff({"fair": ([0.1, 0.2], [0.3, 0.4])}))
     return Outcome(rows=rows, claims=[claim], pictures=[picture], notes=["Coins only."])
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cofactor.evaluation.store import Result
+from cofactor.evaluation.store import Run
 from cofactor.experiments import experiments
 from cofactor.experiments.li_work import (
     LEARNERS,
@@ -28,7 +28,7 @@ GIVEN = {"method": "", "data": "cal500", "split": "holdout 1/50", "seed": 0}
 
 
 def result(method, parameters=None, **measures):
-    return Result(
+    return Run(
         key="", method=method, data="cal500", split="", seed=0, parameters=parameters or {}, checksum="", measure="",
         version="", status="done", measures=measures, error="", seconds=1.0,
     )  # fmt: skip

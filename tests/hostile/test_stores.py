@@ -15,7 +15,7 @@ import pytest
 from tests.hostile.mutations import failures, mutated
 
 from cofactor.errors import InputWarning
-from cofactor.evaluation import Cell, Result, ResultStore, run_cells
+from cofactor.evaluation import Cell, ResultStore, Run, run_cells
 
 N_TRIALS = int(os.environ.get("COFACTOR_HOSTILE", "75"))
 
@@ -27,7 +27,7 @@ def measures(k: int) -> dict[str, object]:
 CELLS = [Cell(work=partial(measures, k), method="HMF", data="größer", split=f"weak {k}") for k in range(20)]
 
 
-def open_damaged(results: list[Result], folder: Path, seed: int) -> None:
+def open_damaged(results: list[Run], folder: Path, seed: int) -> None:
     """Damage one file of a store, and run what it holds: all results are right, and one warning says what was not."""
     random = np.random.default_rng(seed)
     hurt = results[random.integers(len(results))]

@@ -23,7 +23,7 @@ from cofactor.labels import (
     FeatureLabelCCA,
     LabelRidge,
 )
-from cofactor.labels.fit_input import read_chunks
+from cofactor.labels.training_data import read_chunks
 
 N, D, L = 220, 12, 6
 
@@ -112,8 +112,8 @@ def test_many_parts_and_rows_that_stay_in_passes(tables, monkeypatch):
     monkeypatch.setattr("cofactor.labels.ridge._LANDMARKS", 120)
     models = [LabelRidge(random_state=0), BinaryRelevance(Ridge(), random_state=0), PLST(random_state=0)]
     expected = [clone(model).fit(X, Y) for model in models]
-    monkeypatch.setattr("cofactor.labels.fit_input.CELLS", 20 * D)
-    monkeypatch.setattr("cofactor.labels.fit_input._READ_AT_ONCE", 20)
+    monkeypatch.setattr("cofactor.labels.training_data.CELLS", 20 * D)
+    monkeypatch.setattr("cofactor.labels.training_data._READ_AT_ONCE", 20)
     for model, other in zip(models, expected, strict=True):
         assert_alike(other, clone(model).fit(Chunks(X, Y)), X)
     assert expected[0].kernel_share_ > 0

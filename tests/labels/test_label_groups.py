@@ -7,7 +7,7 @@ from sklearn.linear_model import Lasso, LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import cofactor
-from cofactor.labels import HOMER, BinaryRelevance, ClassifierChain, FitInput, MetaLabels
+from cofactor.labels import HOMER, BinaryRelevance, ClassifierChain, MetaLabels, TrainingData
 from cofactor.labels.transformation.homer import balanced_groups
 from cofactor.labels.transformation.meta_labels import affinities, specific_features
 from cofactor.persistence import ModelFileError, read_model, write_model
@@ -74,15 +74,15 @@ def test_blocks_of_labels_are_groups():
 
 
 def test_affinities_one_by_one():
-    found = affinities(FitInput(X, sparse.csr_array(Y)), 0.8)
+    found = affinities(TrainingData(X, sparse.csr_array(Y)), 0.8)
     j, k = 1, 4
     shared = np.sum(Y[:, j] & Y[:, k]) / np.sum(Y[:, j] | Y[:, k])
     apart = np.linalg.norm(X[Y[:, j] == 1].mean(axis=0) - X[Y[:, k] == 1].mean(axis=0))
     assert found[j, k] == pytest.approx(0.8 * shared + 0.2 * np.exp(-apart))
     weights = rng.integers(3, size=80).astype(float)
-    weighted = affinities(FitInput(X, sparse.csr_array(Y), weights), 0.8)
+    weighted = affinities(TrainingData(X, sparse.csr_array(Y), weights), 0.8)
     rows = np.repeat(np.arange(80), weights.astype(int))
-    np.testing.assert_allclose(weighted, affinities(FitInput(X[rows], sparse.csr_array(Y[rows])), 0.8))
+    np.testing.assert_allclose(weighted, affinities(TrainingData(X[rows], sparse.csr_array(Y[rows])), 0.8))
 
 
 def test_the_lasso_chooses_features():
@@ -90,7 +90,7 @@ def test_the_lasso_chooses_features():
     number = labels @ [1, 2]  # the last label counts most
     q = np.searchsorted(np.unique(number), number) / (len(np.unique(number)) - 1)
     for gamma, n_kept in ((3.0, None), (1e6, 5)):
-        kept = specific_features(FitInput(X, sparse.csr_array(labels)), gamma)
+        kept = specific_features(TrainingData(X, sparse.csr_array(labels)), gamma)
         expected = Lasso(alpha=gamma / 80, fit_intercept=False).fit(X, q).coef_ != 0
         assert np.array_equal(kept, expected) if n_kept is None else kept.all()
     assert expected.size > 0

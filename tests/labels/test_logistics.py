@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from cofactor.labels import IBLR, BinaryRelevance, FitInput
+from cofactor.labels import IBLR, BinaryRelevance, TrainingData
 from cofactor.labels.learners import fitting
 from cofactor.labels.learners.linear import LinearLearner
 from cofactor.labels.learners.machines import fit_logistics, suits_logistics, together_bytes
@@ -70,7 +70,7 @@ def test_binary_relevance_and_iblr_fit_them_together(monkeypatch: pytest.MonkeyP
 
 
 def test_memory_of_their_tables_is_counted() -> None:
-    data = FitInput(np.zeros((80, 5)), sparse.csr_array((80, 32)))
+    data = TrainingData(np.zeros((80, 5)), sparse.csr_array((80, 32)))
     for model, D in ((BinaryRelevance(LogisticRegression()), 5), (IBLR(), 32), (IBLR(with_features=True), 37)):
         assert model._fit_bytes(data) == 8 * 32 * D + together_bytes((80, D))
     assert IBLR(estimator=LogisticRegression(C=1e4))._fit_bytes(data) == 8 * 32 * 32

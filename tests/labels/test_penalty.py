@@ -16,8 +16,8 @@ from cofactor.labels import (
     PLST,
     SSJDR,
     TRANSFORMERS,
-    FitInput,
     LabelRidge,
+    TrainingData,
     leave_one_out,
     scaling,
 )
@@ -38,7 +38,7 @@ def test_the_penalty_found_with_the_scale_is_the_one_that_a_search_finds(few, mo
     monkeypatch.setattr(scaling, "_ROWS", few)
     X, Y = words()
     chosen, best = compared_scalings(X, Y)
-    anew, found = FitInput(chosen.apply(X), Y), FitInput(X, Y).scaled(chosen, best)
+    anew, found = TrainingData(chosen.apply(X), Y), TrainingData(X, Y).scaled(chosen, best)
     assert ridge_penalty(found) == ridge_penalty(anew)
     problem = ridge_problem(found.features)
     assert exact_penalty(found, problem) == exact_penalty(anew, problem)
@@ -48,9 +48,9 @@ def test_the_penalty_found_with_the_scale_is_the_one_that_a_search_finds(few, mo
 def test_it_is_not_taken_for_another_regression():
     X, Y = words(60)
     wrong = BestAlpha(123.0, 9, 1.0)
-    assert ridge_penalty(FitInput(X, Y, ridge=wrong)) == 123.0
-    assert ridge_penalty(FitInput(X, Y, ridge=wrong), fit_intercept=False) != 123.0
-    assert ridge_penalty(FitInput(X, Y, np.arange(1.0, 61.0), ridge=wrong)) != 123.0
+    assert ridge_penalty(TrainingData(X, Y, ridge=wrong)) == 123.0
+    assert ridge_penalty(TrainingData(X, Y, ridge=wrong), fit_intercept=False) != 123.0
+    assert ridge_penalty(TrainingData(X, Y, np.arange(1.0, 61.0), ridge=wrong)) != 123.0
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from sklearn.preprocessing import MaxAbsScaler
 from tests.together import together
 
 from cofactor.errors import InputWarning, InvalidInputError
-from cofactor.labels import PLST, FeatureSpace, FitInput, regression
+from cofactor.labels import PLST, FeatureSpace, TrainingData, regression
 from cofactor.solvers.linear import solve_positive
 
 
@@ -175,10 +175,10 @@ def test_one_decomposition_serves_all_models(monkeypatch):
 def test_a_given_space_serves_all_instances_and_no_part_of_them():
     X, T = example(40, 9)
     space = FeatureSpace(X)
-    data = FitInput(space.X, sparse.csr_array(T), space=space)
+    data = TrainingData(space.X, sparse.csr_array(T), space=space)
     assert data.feature_space() is space
     assert data.rows(np.arange(40)).feature_space() is not space
-    assert FitInput(space.X, sparse.csr_array(T)).feature_space() is not space
+    assert TrainingData(space.X, sparse.csr_array(T)).feature_space() is not space
     with pytest.raises(ValueError, match="fit_intercept=True, the model False"):
         PLST.paper(2, fit_intercept=False).fit(space, T)
 

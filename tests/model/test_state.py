@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, clone
 
 import cofactor
 from cofactor import persistence
-from cofactor.labels import MODELS, PLST, FitInput, LabelModel, MLkNN
+from cofactor.labels import MODELS, PLST, LabelModel, MLkNN, TrainingData
 from cofactor.model.estimator import learned, param
 from cofactor.model.state import from_plain, packed, plain, unpacked
 from cofactor.persistence import ModelFileError, read_model, write_model
@@ -29,7 +29,7 @@ class Chain(LabelModel):
     links_: list[Any] = learned()
     by_name_: dict[str, Any] = learned()
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         features, self.links_ = data.features, []
         for k in range(data.labels.shape[1]):
             column = data.labels[:, [k]].toarray()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cofactor.kernels.threads import thread_limit
-from cofactor.problems.drift import Drift, DriftPrior, Moments
+from cofactor.problems.drift import Drift, DriftPrior, RatingMoments
 from cofactor.samplers import Key, State
 
 #: Light tails, so that statistics mix within seconds.
@@ -41,13 +41,13 @@ def statistics(state: State) -> np.ndarray:
 @cache
 def from_the_prior() -> np.ndarray:
     """Return statistics of many draws from the prior."""
-    random, drift = np.random.default_rng(2), Drift(Moments.of(INDPTR, TIMES), PRIOR)
+    random, drift = np.random.default_rng(2), Drift(RatingMoments.of(INDPTR, TIMES), PRIOR)
     return np.array([statistics(prior_draw(drift, random)) for _ in range(1500)])
 
 
 def scores(draw_times: int, prior: DriftPrior = PRIOR) -> np.ndarray:
     """Return z-scores of statistics: many short chains which begin with the prior, against means under the prior."""
-    random, moments = np.random.default_rng(3), Moments.of(INDPTR, TIMES)
+    random, moments = np.random.default_rng(3), RatingMoments.of(INDPTR, TIMES)
     true, drift = Drift(moments, PRIOR), Drift(moments, prior)
     expected, found = from_the_prior(), []
     for chain in range(160):
@@ -75,7 +75,7 @@ def test_joint_test_can_fail():
 def test_same_bits_on_any_number_of_threads():
     random = np.random.default_rng(0)
     indptr = np.append(0, np.cumsum(random.integers(0, 200, 60)))
-    moments = Moments.of(indptr, random.integers(0, 10**5, indptr[-1]).astype(float))
+    moments = RatingMoments.of(indptr, random.integers(0, 10**5, indptr[-1]).astype(float))
     states = []
     for n_threads in (1, 2):
         drift = Drift(moments)
@@ -93,7 +93,7 @@ def test_same_bits_on_any_number_of_threads():
 
 @pytest.mark.parametrize("order", [slice(None), slice(None, None, -1)])
 def test_moments_share_seconds(order):
-    moments = Moments.of(np.array([0, 5, 6]), np.append(np.array([3.2, 1.0, 3.9, 8.0, 1.0])[order], 3.0))
+    moments = RatingMoments.of(np.array([0, 5, 6]), np.append(np.array([3.2, 1.0, 3.9, 8.0, 1.0])[order], 3.0))
     assert moments.seconds.tolist() == [1, 3, 8, 3]
     assert moments.counts.tolist() == [2, 2, 1, 1]
     assert moments.gaps.tolist() == [np.inf, 2, 5, np.inf]

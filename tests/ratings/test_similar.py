@@ -12,7 +12,7 @@ import cofactor
 from cofactor.datasets import make_ratings
 from cofactor.errors import InvalidInputError
 from cofactor.ratings import ALS, BPMF, HMF, MMMF, OrdinalProbit, RatingSVD
-from cofactor.ratings.similar import Vectors
+from cofactor.ratings.similar import Embeddings
 
 DATA = make_ratings(60, 40, 3, random_state=0)
 MODELS = {
@@ -136,7 +136,7 @@ def test_models_without_factors_have_no_such_methods():
 
 
 def test_vectors_in_files(tmp_path):
-    vectors = Vectors(np.array(["a", "b", 3], dtype=object), np.arange(6, dtype=np.float32).reshape(3, 2))
+    vectors = Embeddings(np.array(["a", "b", 3], dtype=object), np.arange(6, dtype=np.float32).reshape(3, 2))
     vectors.save(tmp_path / "vectors.npy")
     vectors.save(tmp_path / "vectors.parquet")
     assert np.load(tmp_path / "vectors.ids.npy").tolist() == ["a", "b", "3"]

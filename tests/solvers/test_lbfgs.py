@@ -6,7 +6,7 @@ from tests.together import together
 
 from cofactor.losses import SmoothHinge
 from cofactor.solvers import lbfgs
-from cofactor.solvers.lbfgs import FlatVectors, _Pairs
+from cofactor.solvers.lbfgs import FlatVectors, _CorrectionPairs
 from cofactor.solvers.linesearch import DECREASE, FlatLine, wolfe_step
 from cofactor.solvers.result import Trace
 
@@ -39,7 +39,7 @@ def test_direction_is_that_of_the_two_loop_recursion(memory: int) -> None:
     problem = Function(n, lambda x: (0.5 * float(x @ A @ x), A @ x))
     problem.inverse_curvatures = lambda x: scale  # type: ignore[attr-defined]
     vectors = FlatVectors(problem, x, memory, Trace(problem, 1, 0.0))
-    state = _Pairs(vectors)
+    state = _CorrectionPairs(vectors)
     vectors.evaluate()
     state.begin()
     g = A @ x

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from cofactor.evaluation.comparison import Comparison
     from cofactor.evaluation.running import RunProgress
-    from cofactor.evaluation.store import Result
+    from cofactor.evaluation.store import Run
     from cofactor.evaluation.tables import MeanTable
     from cofactor.experiments.declared import Declared
 
@@ -127,7 +127,7 @@ class Board:
         return f"{best} {means[best]:.4f}"
 
 
-def _failure(result: Result) -> str:
+def _failure(result: Run) -> str:
     where = ", ".join(part for part in (result.method, result.data, result.split, f"seed {result.seed}") if part)
     return f"failed: {where}: {result.error.partition(chr(10))[0]}"
 

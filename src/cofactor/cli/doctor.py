@@ -19,7 +19,7 @@ from cofactor.text import counted
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from cofactor.kernels.cache import Stored
+    from cofactor.kernels.cache import StoredKernel
 
 _NEEDED = (
     *("numpy", "scipy", "scikit-learn", "numba", "llvmlite", "joblib", "threadpoolctl"),
@@ -208,7 +208,7 @@ def _kernels(group: str) -> Check:
     )
 
 
-def _megabytes(found: Sequence[Stored], without: Sequence[Stored] = ()) -> str:
+def _megabytes(found: Sequence[StoredKernel], without: Sequence[StoredKernel] = ()) -> str:
     return f"{(sum(one.size for one in found) - sum(one.size for one in without)) / 1e6:.1f} MB"
 
 

@@ -104,7 +104,7 @@ def _known() -> dict[str, KnownDataset]:
 KNOWN = _known()
 
 
-class Progress(Protocol):
+class DownloadBar(Protocol):
     """A progress bar of a download, in the form which pooch needs."""
 
     total: int
@@ -281,7 +281,7 @@ def locate(name: str, data_home: PathLike | None = None) -> Path:
     return folder
 
 
-def fetch(name: str, *, progress: Progress | None = None) -> Path:
+def fetch(name: str, *, progress: DownloadBar | None = None) -> Path:
     """Find a data set, and download it into the cache if it is in none of its places.
 
     The archive is checked against its known sha256 before anything is unpacked; files appear in the cache
@@ -486,7 +486,7 @@ def _not_found(entry: KnownDataset, data_home: PathLike | None, reason: str = ""
 # ------------------------------------------------------------------------------------------------ downloads
 
 
-def _download(entry: KnownDataset, url: str, progress: Progress | None) -> None:
+def _download(entry: KnownDataset, url: str, progress: DownloadBar | None) -> None:
     """Download the archive of a data set into the cache; a failure leaves no files."""
     target = cache_dir() / entry.folder
     missing = [folder for folder in target.parents if not folder.exists()]
@@ -511,7 +511,7 @@ def _download(entry: KnownDataset, url: str, progress: Progress | None) -> None:
         raise
 
 
-def _retrieve(url: str, path: Path, sha256: str | None, progress: Progress | None) -> None:
+def _retrieve(url: str, path: Path, sha256: str | None, progress: DownloadBar | None) -> None:
     import pooch
     import requests
 

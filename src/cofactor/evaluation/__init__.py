@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from cofactor.evaluation.running import run_cells as run_cells
     from cofactor.evaluation.scalings import SCALINGS as SCALINGS
     from cofactor.evaluation.scalings import best_scaling as best_scaling
+    from cofactor.evaluation.significance import ComparisonPosterior as ComparisonPosterior
     from cofactor.evaluation.significance import Conclusions as Conclusions
     from cofactor.evaluation.significance import Friedman as Friedman
     from cofactor.evaluation.significance import Nemenyi as Nemenyi
-    from cofactor.evaluation.significance import Posterior as Posterior
     from cofactor.evaluation.significance import Scores as Scores
     from cofactor.evaluation.significance import Wilcoxon as Wilcoxon
     from cofactor.evaluation.significance import conclude as conclude
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from cofactor.evaluation.significance import signed_rank as signed_rank
     from cofactor.evaluation.significance import what_applies as what_applies
     from cofactor.evaluation.significance import wilcoxon_holm as wilcoxon_holm
-    from cofactor.evaluation.store import Result as Result
     from cofactor.evaluation.store import ResultStore as ResultStore
+    from cofactor.evaluation.store import Run as Run
     from cofactor.evaluation.store import StoreError as StoreError
     from cofactor.evaluation.store import tidy as tidy
     from cofactor.evaluation.tables import MeanTable as MeanTable

@@ -38,7 +38,7 @@ from cofactor.evaluation.recommendations import (
 )
 from cofactor.evaluation.running import Cell, OnProgress, run_cells
 from cofactor.evaluation.significance import Conclusions, conclude
-from cofactor.evaluation.store import Result, ResultStore, tidy
+from cofactor.evaluation.store import ResultStore, Run, tidy
 from cofactor.evaluation.tables import MeanTable, mean_table, split_scores
 from cofactor.files import PathLike
 from cofactor.metrics import LABEL_METRICS, PROBABILITY_METRICS, RATING_METRICS
@@ -483,14 +483,14 @@ class Comparison:
     (3, 'mae')
     """
 
-    results: list[Result] = field(repr=False)
+    results: list[Run] = field(repr=False)
     metrics: tuple[str, ...]
     task: Task
     facts: Mapping[str, str] = field(default_factory=dict, repr=False)
     protocol: str = ""
 
     @property
-    def failed(self) -> list[Result]:
+    def failed(self) -> list[Run]:
         """The results of cells which failed; ``error`` says why, in its first line."""
         return [result for result in self.results if result.status == "failed"]
 

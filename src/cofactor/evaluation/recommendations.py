@@ -23,7 +23,7 @@ from cofactor.datasets import InteractionDataset
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.evaluation.protocols import check_lengths, features_by_name
 from cofactor.evaluation.significance import Scores, holm
-from cofactor.evaluation.store import Result
+from cofactor.evaluation.store import Run
 from cofactor.evaluation.tables import TableCell, aligned_lines, side_by_side
 from cofactor.interrupts import ending_all
 from cofactor.metrics import catalogue, topn
@@ -412,7 +412,7 @@ class RecommendationScores:
         return f"{mark}{without_zero(found.mean)}{spread}"
 
 
-def of_results(results: Iterable[Result], data: str) -> RecommendationScores:
+def of_results(results: Iterable[Run], data: str) -> RecommendationScores:
     """Return the scores of a comparison on one of its data sets: each user's mean over the splits and seeds.
 
     Parameters

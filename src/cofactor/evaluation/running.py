@@ -28,7 +28,7 @@ from joblib import delayed, effective_n_jobs, parallel_config
 from cofactor.checks import check_jobs
 from cofactor.errors import InvalidTypeError
 from cofactor.evaluation.keys import code_digest, function_name
-from cofactor.evaluation.store import Measures, Result, ResultStore
+from cofactor.evaluation.store import Measures, ResultStore, Run
 from cofactor.files import PathLike
 from cofactor.interrupts import ending_all
 from cofactor.kernels.threads import library_limit, n_threads, thread_limit
@@ -165,7 +165,7 @@ class RunProgress:
     computed: int  #: in this run
     seconds: float  #: since it began
     seconds_left: float | None  #: expected; None until something was computed
-    result: Result  #: the one that was just added
+    result: Run  #: the one that was just added
 
 
 OnProgress = Callable[[RunProgress], object]
@@ -186,7 +186,7 @@ class Interrupted(KeyboardInterrupt):
     []
     """
 
-    def __init__(self, message: str, results: Sequence[Result]) -> None:
+    def __init__(self, message: str, results: Sequence[Run]) -> None:
         super().__init__(message)
         self.results = list(results)
 
@@ -197,7 +197,7 @@ def run_cells(
     n_jobs: int | None = 1,
     on_progress: OnProgress | None = None,
     retry_failed: bool = False,
-) -> list[Result]:
+) -> list[Run]:
     """Compute cells that have no result yet, and return the results of all.
 
     A cell which fails has its error as its result and does not stop the others. So has one whose process is killed, for
@@ -271,13 +271,13 @@ class _Run:
     ) -> None:
         self.cells, self.store, self.n_jobs, self.on_progress = cells, store, n_jobs, on_progress
         self.missing = {cell.key: cell for cell in cells}  #: cells without a result
-        self.results: dict[str, Result] = {}
+        self.results: dict[str, Run] = {}
         self.left = Counter((cell.method, cell.data) for cell in self.missing.values())
         self.spent: defaultdict[tuple[str, str], list[float]] = defaultdict(list)  #: seconds of each cell
         self.total, self.failed, self.computed, self.began = len(self.missing), 0, 0, time.perf_counter()
         self.handed_out: set[str] = set()  #: what joblib has been given, and has not returned
 
-    def all_results(self) -> list[Result]:
+    def all_results(self) -> list[Run]:
         """Return the results that are stored, and compute what is missing."""
         with _interrupted_once(), ending_all():
             try:
@@ -328,13 +328,13 @@ class _Run:
         cell = self.missing[attempt.key]
         names = ("method", "data", "split", "seed", "parameters", "checksum", "measure", "code")
         facts = {name: getattr(cell, name) for name in names}
-        result = Result(**attempt._asdict(), **facts, version=__version__)
+        result = Run(**attempt._asdict(), **facts, version=__version__)
         if self.store is not None:
             self.store.put(result)
         self.computed += 1
         self._add(result)
 
-    def _add(self, result: Result) -> None:
+    def _add(self, result: Run) -> None:
         self.results[result.key] = result
         del self.missing[result.key]
         self.handed_out.discard(result.key)

@@ -13,7 +13,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, Standa
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.data import as_known_labels
 from cofactor.labels.features import as_features
-from cofactor.labels.fit_input import check_lengths
+from cofactor.labels.training_data import check_lengths
 from cofactor.metrics.labels import LabelMetric
 from cofactor.model.selection.grid import check_grid
 from cofactor.model.selection.search import Search

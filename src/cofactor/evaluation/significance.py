@@ -489,7 +489,7 @@ class Nemenyi(_Outcome):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pair:
+class PairTest:
     """Two methods compared by Wilcoxon's signed-rank test.
 
     Attributes
@@ -541,13 +541,13 @@ class Wilcoxon(_Outcome):
     'Wilcoxon'
     """
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[PairTest, ...]
     n_data: int
     left_out: tuple[str, ...]
     alpha: float
 
     @property
-    def differing(self) -> tuple[Pair, ...]:
+    def differing(self) -> tuple[PairTest, ...]:
         """The pairs that differ at level alpha, after Holm's correction."""
         return tuple(pair for pair in self.pairs if pair.p_holm <= self.alpha)
 
@@ -559,7 +559,7 @@ class Wilcoxon(_Outcome):
             *(self._line(pair) for pair in self.pairs),
         ]
 
-    def _line(self, pair: Pair) -> str:
+    def _line(self, pair: PairTest) -> str:
         verdict = f"{pair.better} is better" if pair in self.differing else "no difference is shown"
         return (
             f"  {pair.first} – {pair.second}: better on {pair.wins[0]} – {pair.wins[1]}, W = {pair.statistic:g}, "
@@ -750,7 +750,7 @@ def wilcoxon_holm(scores: Scores, alpha: float = 0.05) -> Wilcoxon:
     tests = [_signed_ranks(each) for each in gains]
     corrected = holm([p for *_, p in tests]).tolist()
     pairs = [
-        Pair(
+        PairTest(
             first=first,
             second=second,
             better=_better(first, second, plus, minus),
@@ -839,7 +839,7 @@ _LEAST = 1e-100  # scale of gains that are all equal: the posterior is a point
 
 
 @dataclass(frozen=True, kw_only=True)
-class Posterior(_Outcome):
+class ComparisonPosterior(_Outcome):
     """Probabilities that one of two methods is better.
 
     Attributes
@@ -890,7 +890,7 @@ def signed_rank(
     prior_strength: float = 0.5,
     n_samples: int = 50_000,
     random_state: Any = 0,
-) -> Posterior:
+) -> ComparisonPosterior:
     r"""Compare two methods over several data sets by the Bayesian signed-rank test.
 
     The gains :math:`z_1, \dots, z_N` of the first method over the second, and a pseudo-observation :math:`z_0 = 0`, get
@@ -953,7 +953,7 @@ def signed_rank(
     return _posterior("Bayesian signed-rank test", scores, rope, p_first, p_second)
 
 
-def correlated_t(scores: Scores, test_share: float, rope: float = 0.0) -> Posterior:
+def correlated_t(scores: Scores, test_share: float, rope: float = 0.0) -> ComparisonPosterior:
     r"""Compare two methods on one data set by the Bayesian correlated t-test over its splits.
 
     The training parts of the splits overlap, so that the gains :math:`z_1, \dots, z_n` of the first method over the
@@ -1014,9 +1014,9 @@ def _gains(scores: Scores, rope: float, test: str) -> NDArray[np.float64]:
     return complete.gains(*complete.methods)
 
 
-def _posterior(test: str, scores: Scores, rope: float, p_first: float, p_second: float) -> Posterior:
+def _posterior(test: str, scores: Scores, rope: float, p_first: float, p_second: float) -> ComparisonPosterior:
     first, second = scores.methods
-    return Posterior(
+    return ComparisonPosterior(
         first=first,
         second=second,
         p_first=p_first,
@@ -1070,8 +1070,8 @@ class Conclusions:
     friedman: Friedman | None = None
     nemenyi: Nemenyi | None = None
     wilcoxon: Wilcoxon | None = None
-    signed_rank: Posterior | None = None
-    correlated_t: Mapping[str, Posterior] = field(default_factory=dict)
+    signed_rank: ComparisonPosterior | None = None
+    correlated_t: Mapping[str, ComparisonPosterior] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
     over_users: tuple[str, ...] = ()

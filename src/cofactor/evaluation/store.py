@@ -31,7 +31,7 @@ _FILE = re.compile(r"([0-9a-f]{64})\.json")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Result:
+class Run:
     """What came out of a cell: its measures, or the error that stopped it.
 
     Attributes
@@ -148,7 +148,7 @@ class ResultStore:
     def __repr__(self) -> str:
         return f"ResultStore({os.fspath(self.path)!r})"
 
-    def get(self, key: str) -> Result | None:
+    def get(self, key: str) -> Run | None:
         """Return the result of the cell with this key, None where there is none.
 
         Parameters
@@ -158,7 +158,7 @@ class ResultStore:
         """
         return self.find([key]).get(key)
 
-    def find(self, keys: Iterable[str]) -> dict[str, Result]:
+    def find(self, keys: Iterable[str]) -> dict[str, Run]:
         """Return the results of cells that are there, by key.
 
         Parameters
@@ -166,7 +166,7 @@ class ResultStore:
         keys : iterable of str
             `Cell.key` of each.
         """
-        found: dict[str, Result] = {}
+        found: dict[str, Run] = {}
         damaged: list[str] = []
         for key in keys:
             path = self._file(key)
@@ -190,7 +190,7 @@ class ResultStore:
 
     def results(
         self, *, method: str | None = None, data: str | None = None, split: str | None = None, status: str | None = None
-    ) -> list[Result]:
+    ) -> list[Run]:
         """Return the results, in the order in which they ended.
 
         Parameters
@@ -205,7 +205,7 @@ class ResultStore:
             if all(value is None or getattr(result, name) == value for name, value in wanted.items())
         ]
 
-    def put(self, result: Result) -> None:
+    def put(self, result: Run) -> None:
         """Keep a result, in place of an earlier one of the same cell.
 
         Parameters
@@ -267,14 +267,14 @@ def _digest(facts: Mapping[str, Any]) -> str:
     return hashlib.blake2b(json.dumps(facts, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
-def _result(facts: dict[str, Any], key: str) -> Result:
+def _result(facts: dict[str, Any], key: str) -> Run:
     """Return the result that a file holds; one of several errors if it is not as it was written."""
     if facts.pop("digest") != _digest(facts) or facts["key"] != key:
         raise ValueError("not as it was written")
-    return Result(**facts)
+    return Run(**facts)
 
 
-def tidy(results: Iterable[Result]) -> list[dict[str, Any]]:
+def tidy(results: Iterable[Run]) -> list[dict[str, Any]]:
     """Return one record for each number that was measured; of a failed cell one record without a number.
 
     Parameters

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import cofactor
 from cofactor.experiments.papers import Paper
-from cofactor.experiments.reproduction import Claim, Experiment, Origin, Picture, Reproduction, Row, Sample
+from cofactor.experiments.reproduction import Claim, Drawing, Experiment, Origin, Reproduction, Row, Sample
 from cofactor.files import PathLike, replacing
 from cofactor.plots import save_figure
 from cofactor.published import METRICS
@@ -185,7 +185,7 @@ def _claims(claims: Sequence[Claim]) -> Iterator[str]:
             yield ""
 
 
-def _picture(picture: Picture, folder: Path) -> Iterator[str]:
+def _picture(picture: Drawing, folder: Path) -> Iterator[str]:
     drawn = picture.draw()
     save_figure(drawn[0] if isinstance(drawn, Sequence) else drawn, folder / f"{picture.name}.png")
     yield from (f"![{picture.caption}]({folder.name}/{picture.name}.png)", "", f"*{picture.caption}*", "")

@@ -16,7 +16,7 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Literal
 
 from cofactor.evaluation.running import Cell, run_cells
-from cofactor.evaluation.store import Result, ResultStore
+from cofactor.evaluation.store import ResultStore, Run
 from cofactor.metrics import greater_is_better
 from cofactor.published import METRICS, load
 from cofactor.text import without_zero
@@ -168,7 +168,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Picture:
+class Drawing:
     """A picture that can be drawn: a file name without suffix, a caption, and what draws it."""
 
     name: str
@@ -185,7 +185,7 @@ class Outcome:
 
     rows: Sequence[Row] = ()
     claims: Sequence[Claim] = ()
-    pictures: Sequence[Picture] = ()
+    pictures: Sequence[Drawing] = ()
     notes: Sequence[str] = ()
 
 
@@ -216,7 +216,7 @@ class Experiment:
     name: str
     title: str
     cells: Callable[[Extent], Sequence[Cell]]
-    outcome: Callable[[Sequence[Result]], Outcome]
+    outcome: Callable[[Sequence[Run]], Outcome]
     missing: Sequence[str] = ()
     tables: Sequence[str] = ()
     work: str = ""
@@ -287,7 +287,7 @@ class Reproduction:
     experiment: Experiment
     extent: Extent
     n_cells: int
-    results: Sequence[Result]
+    results: Sequence[Run]
     n_other_code: int = 0  #: results of other code than that at hand
 
     @cached_property
@@ -370,6 +370,6 @@ def stored(experiments: Iterable[Experiment], extent: Extent, store: ResultStore
     return found
 
 
-def _facts(one: Cell | Result) -> str:
+def _facts(one: Cell | Run) -> str:
     """Return what a cell is, but for the code and the files of the data."""
     return json.dumps([one.measure, one.method, one.data, one.split, one.seed, one.parameters], sort_keys=True)

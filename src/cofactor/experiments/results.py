@@ -13,9 +13,9 @@ import numpy as np
 
 from cofactor.errors import InvalidInputError
 from cofactor.evaluation.significance import Friedman, Nemenyi, Scores, friedman, nemenyi
-from cofactor.evaluation.store import Result
+from cofactor.evaluation.store import Run
 from cofactor.experiments.papers import samples
-from cofactor.experiments.reproduction import Claim, Origin, Picture, Row, Sample
+from cofactor.experiments.reproduction import Claim, Drawing, Origin, Row, Sample
 from cofactor.plots import plot_critical_difference
 from cofactor.published import METRICS, Published
 
@@ -23,7 +23,7 @@ Curves = dict[Any, dict[Any, Sample]]
 """Mean and deviation of a measure along a facet, for each value of another one."""
 
 
-def done(results: Iterable[Result], **facets: Any) -> list[Result]:
+def done(results: Iterable[Run], **facets: Any) -> list[Run]:
     """Return the results that did not fail, of those with these facets."""
     return [
         result
@@ -32,7 +32,7 @@ def done(results: Iterable[Result], **facets: Any) -> list[Result]:
     ]
 
 
-def facet(result: Result, name: str) -> Any:
+def facet(result: Run, name: str) -> Any:
     """Return a field of a result, or one of its parameters; a point leads into a mapping; None where there is none.
 
     Examples
@@ -51,15 +51,15 @@ def facet(result: Result, name: str) -> Any:
     return value
 
 
-def groups(results: Iterable[Result], *names: str) -> dict[tuple[Any, ...], list[Result]]:
+def groups(results: Iterable[Run], *names: str) -> dict[tuple[Any, ...], list[Run]]:
     """Return the results that did not fail by their facets, sorted."""
-    found: dict[tuple[Any, ...], list[Result]] = {}
+    found: dict[tuple[Any, ...], list[Run]] = {}
     for result in done(results):
         found.setdefault(tuple(facet(result, name) for name in names), []).append(result)
     return dict(sorted(found.items()))
 
 
-def means(results: Iterable[Result], metric: str, *names: str) -> dict[tuple[Any, ...], Sample]:
+def means(results: Iterable[Run], metric: str, *names: str) -> dict[tuple[Any, ...], Sample]:
     """Return mean and standard deviation of a measure for each combination of facets, sorted."""
     return {
         key: Sample.of([float(result.measures[metric]) for result in ones])
@@ -67,7 +67,7 @@ def means(results: Iterable[Result], metric: str, *names: str) -> dict[tuple[Any
     }
 
 
-def curves(results: Iterable[Result], metric: str, name: str, along: str) -> Curves:
+def curves(results: Iterable[Run], metric: str, name: str, along: str) -> Curves:
     """Return mean and standard deviation of a measure along a facet, for each value of the facet `name`, sorted."""
     found: Curves = {}
     for (value, place), sample in means(results, metric, name, along).items():
@@ -112,7 +112,7 @@ def printed_scores(table: Published, metric: str, protocol: str = "") -> Scores:
 
 
 def measured_scores(
-    table: Published, results: Sequence[Result], metric: str, methods: Sequence[str], variant: str = ""
+    table: Published, results: Sequence[Run], metric: str, methods: Sequence[str], variant: str = ""
 ) -> Scores | None:
     """Return our numbers of a metric, data sets × methods, on the sets where every method has one; None without any.
 
@@ -257,10 +257,10 @@ def best_rank(tests: Sequence[Tested], champion: str) -> list[Claim]:
     ]
 
 
-def diagrams(tests: Sequence[Tested], figure: str) -> list[Picture]:
+def diagrams(tests: Sequence[Tested], figure: str) -> list[Drawing]:
     """Return a critical-difference diagram of each table; `figure` begins the names of their files."""
     return [
-        Picture(
+        Drawing(
             f"{figure}-{one.metric}-{one.words}".replace("_", "-").replace(", ", "-").replace(" ", "-"),
             f"Average ranks by {one.title}, {one.pairs.n_data} data sets; no difference is shown along a bar",
             partial(plot_critical_difference, one.pairs, title=one.title),

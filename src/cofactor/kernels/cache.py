@@ -272,7 +272,7 @@ def _write(path: Path, header: dict[str, Any], contents: bytes) -> None:
         raise
 
 
-class Stored(NamedTuple):
+class StoredKernel(NamedTuple):
     """A compiled kernel on disk."""
 
     path: Path
@@ -280,7 +280,7 @@ class Stored(NamedTuple):
     current: bool  #: whether this installation uses it
 
 
-def stored() -> Iterator[Stored]:
+def stored() -> Iterator[StoredKernel]:
     """Yield what is in the user's folder, files that were never finished included; nothing if it is unusable."""
     try:
         folder = _checked(user_folder())
@@ -290,7 +290,7 @@ def stored() -> Iterator[Stored]:
         with suppress(OSError):
             unfinished = path.suffix == ".part" and time.time() - path.stat().st_mtime > 3600
             if path.suffix in (_SUFFIX, _LIST) or unfinished:
-                yield Stored(path, path.stat().st_size, _is_current(path))
+                yield StoredKernel(path, path.stat().st_size, _is_current(path))
 
 
 def _is_current(path: Path) -> bool:
@@ -312,7 +312,7 @@ def fault() -> str:
         return str(reason)
 
 
-def clear() -> list[Stored]:
+def clear() -> list[StoredKernel]:
     """Remove what this installation does not use from the user's folder, and return it."""
     removed = []
     for one in stored():

@@ -8,7 +8,7 @@ a node for a label that none or all of its instances have is exactly 0, so such 
 numbers, so it does not matter in which order instances are counted.
 
 Arrays that several kernels share go together: `columns` are the features as a CSC matrix (pointers, rows, values),
-`rows` the labels as a CSR matrix (pointers, columns). `room` has space to work in (see `Room`).
+`rows` the labels as a CSR matrix (pointers, columns). `room` has space to work in (see `TreeWorkspace`).
 """
 
 import math
@@ -93,7 +93,7 @@ _LN2 = math.log(2.0)
 _EPS = float(np.finfo(np.float64).eps)
 
 
-class Room(NamedTuple):
+class TreeWorkspace(NamedTuple):
     """Space in which one tree after the other is grown."""
 
     samples: NDArray[np.int64]  # (n,), instances; those of a node lie side by side

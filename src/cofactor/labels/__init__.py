@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from cofactor.labels.adaptation.neighbours import MLkNN as MLkNN
     from cofactor.labels.adaptation.trees import MLDecisionTree as MLDecisionTree
     from cofactor.labels.adaptation.trees import MLForest as MLForest
-    from cofactor.labels.base import FitInput as FitInput
     from cofactor.labels.base import LabelModel as LabelModel
+    from cofactor.labels.base import TrainingData as TrainingData
     from cofactor.labels.crf.cml import CML as CML
     from cofactor.labels.crf.cml import CMLF as CMLF
     from cofactor.labels.crf.trees import ChainCRF as ChainCRF

@@ -69,19 +69,6 @@ from cofactor.labels.decisions import (
 )
 from cofactor.labels.explaining import NO_PARTS, Explainer, ScoreParts, label_positions
 from cofactor.labels.features import CheckedFeatures, as_features, check_n_features, warn_of_copies
-from cofactor.labels.fit_input import (
-    ENOUGH,
-    PARTS,
-    FitInput,
-    are_chunks,
-    check_lengths,
-    check_whole,
-    read_chunks,
-    refuse_labels_beside,
-    sampled,
-    space_for,
-    weights_of,
-)
 from cofactor.labels.learners import LEARNERS
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import (
@@ -93,6 +80,19 @@ from cofactor.labels.scaling import (
     learn_scaling,
     rows_to_compare,
     stream_scaling,
+)
+from cofactor.labels.training_data import (
+    ENOUGH,
+    PARTS,
+    TrainingData,
+    are_chunks,
+    check_lengths,
+    check_whole,
+    read_chunks,
+    refuse_labels_beside,
+    sampled,
+    space_for,
+    weights_of,
 )
 from cofactor.metrics.labels import micro_f1
 from cofactor.metrics.tables import of_known
@@ -111,7 +111,7 @@ from cofactor.recipe import Recipe
 from cofactor.solvers.result import Callback
 from cofactor.typing import Features, Labels, RandomState
 
-__all__ = ["Capabilities", "CheckedFeatures", "FitInput", "LabelModel", "Predictions", "label_facts"]
+__all__ = ["Capabilities", "CheckedFeatures", "LabelModel", "LabelPredictions", "TrainingData", "label_facts"]
 
 
 #: What the facts of a model say of decisions by probabilities, beside the cut.
@@ -164,7 +164,7 @@ _EXPLAINED_PER_BLOCK = 4096  #: instances, of which there may be a table with al
 _DOUBLE = 1 << 22  #: held-out scores up to which they keep the precision that the model gives them
 
 
-class Predictions(NamedTuple):
+class LabelPredictions(NamedTuple):
     """What a model says of some instances, each of shape (n, L); probabilities are None if they were not asked for."""
 
     scores: NDArray[Any]
@@ -270,7 +270,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
     # ---------------------------------------------------------------- what a subclass provides
 
     @abstractmethod
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         """Learn. There is at least one label, and each is on for some instances and off for others."""
 
     @abstractmethod
@@ -285,7 +285,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         """Return which of the labels that `_fit` saw are on, for a model that decodes label sets by itself."""
         raise InvalidInputError(f"{type(self).__name__} does not decode label sets by itself")
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         """Return how many bytes a fit takes at least, beyond its data: tables of labels × labels above all."""
         return data.bytes_of(getattr(self, "n_components", 0))
 
@@ -324,7 +324,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         """Return parameters with the values that the fit chose for them, with which a part of the data is fitted."""
         return {}
 
-    def _held_out(self, data: FitInput) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    def _held_out(self, data: TrainingData) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """Return rows, and their scores, shape (m, L'), by models like this fitted one which did not learn from them.
 
         They are those of a quarter of the instances, drawn by `random_state`, or by 0 if there is none; of up to four
@@ -344,7 +344,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         return np.concatenate(rows), scores[0] if len(scores) == 1 else np.concatenate(scores)
 
     def _scores_of_others(
-        self, data: FitInput, test: NDArray[np.int64], rows: NDArray[np.int64], k: int
+        self, data: TrainingData, test: NDArray[np.int64], rows: NDArray[np.int64], k: int
     ) -> NDArray[Any]:
         """Return scores of rows by a copy of this model which learned from all that are not in the k-th part `test`."""
         part = copy.copy(self)
@@ -530,7 +530,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
 
     def iter_predictions(
         self, X: Features, *, probabilities: bool = False, coverage: float | None = None, checked: bool = False
-    ) -> Iterator[Predictions]:
+    ) -> Iterator[LabelPredictions]:
         """Yield scores, labels that are on, and probabilities, for blocks of instances; each is computed once.
 
         They are those of `decision_function`, `predict`, or with a coverage `predict_set`, and `predict_proba`.
@@ -568,7 +568,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
                 on = decision.rule.apply(chances)
             else:
                 on = decision.predict(scores)
-            yield Predictions(scores, on, chances)
+            yield LabelPredictions(scores, on, chances)
 
     def check_coverage(self) -> None:
         """Refuse a fitted model that has learned no sets of a stated coverage, see `predict_set`.
@@ -804,7 +804,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         reset: bool = True,
         weights: str | None = None,
         monitor: Monitor | None = None,
-    ) -> FitInput:
+    ) -> TrainingData:
         """Check the data of a fit and note their form; without `reset` they must have the form noted before.
 
         Instances of weight 0, or without any known label, are left out. With `reset`, no label counts as constant
@@ -850,7 +850,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         check_text(() if called is None else called, "names of features")
         check_text(() if ids is None else ids, "ids of instances")
         watched = monitor or Monitor(None, False)
-        data = FitInput(features, labels, weight, watched, space, known=known, ids=ids, feature_names=called)
+        data = TrainingData(features, labels, weight, watched, space, known=known, ids=ids, feature_names=called)
         return data.without_zero_weights().drop_unlabelled()
 
     def _check_takes_chunks(self, mask: Any) -> None:
@@ -896,7 +896,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             self.recipe_ = X.recipe
         return checked
 
-    def _with_scaling(self, data: FitInput, *, stream: bool = False) -> FitInput:
+    def _with_scaling(self, data: TrainingData, *, stream: bool = False) -> TrainingData:
         """Choose the scaling, and return the data scaled; a `FeatureSpace` is scaled already."""
         if data.space is not None:
             self.scaling_ = data.space.scaling_for(self.scale)
@@ -918,7 +918,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
 
     # ---------------------------------------------------------------- constant labels, blocks, decisions
 
-    def _fit_nonconstant(self, data: FitInput) -> FitInput:
+    def _fit_nonconstant(self, data: TrainingData) -> TrainingData:
         """Note which labels are constant in the data, and learn the others; return the data with these others."""
         n, L = data.labels.shape
         counts = np.bincount(data.labels.indices, minlength=L)
@@ -935,7 +935,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             self._fit(learned)
         return data
 
-    def _decide(self, threshold: str, data: FitInput, recorded: NDArray[np.float64] | None = None) -> None:
+    def _decide(self, threshold: str, data: TrainingData, recorded: NDArray[np.float64] | None = None) -> None:
         """Learn calibration and decision from the data of the fit, by scores of the labels that vary, held out.
 
         Parameters

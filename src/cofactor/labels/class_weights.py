@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.features import column_means
-from cofactor.labels.fit_input import FitInput
+from cofactor.labels.training_data import TrainingData
 from cofactor.text import few
 
 BALANCED = "balanced"
@@ -95,7 +95,7 @@ def _in_order(model: Any) -> list[float] | str | None:
     return [each[k] for k in np.flatnonzero(constant == 0)]
 
 
-def class_weights(model: Any, data: FitInput) -> ClassWeights | None:
+def class_weights(model: Any, data: TrainingData) -> ClassWeights | None:
     """Return the weights that the parameter `class_weight` of a model gives to the labels of data; None for none.
 
     Parameters

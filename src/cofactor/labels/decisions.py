@@ -33,7 +33,7 @@ from cofactor.kernels.calibration import logit_histogram
 from cofactor.labels.calibration import CONSTANT_SCORE, Calibration, learn_with_sets, usable_scores
 from cofactor.labels.data import known_shares
 from cofactor.labels.features import column_means
-from cofactor.labels.fit_input import FitInput
+from cofactor.labels.training_data import TrainingData
 from cofactor.metrics.tables import as_label_sets, as_scores, check_same_shape
 from cofactor.model.convergence import callers_level
 from cofactor.passes import batches
@@ -1083,7 +1083,9 @@ def warn_of_one_answer(on: NDArray[np.bool_], model: str) -> None:
         )
 
 
-def recorded_shares(recorded: Any, data: FitInput, names: NDArray[Any], threshold: Any) -> NDArray[np.float64] | None:
+def recorded_shares(
+    recorded: Any, data: TrainingData, names: NDArray[Any], threshold: Any
+) -> NDArray[np.float64] | None:
     """Return the share of each label that is recorded, or refuse it; None if all are.
 
     A label that is recorded for a share s of the instances is on for s / c of them, so c is at least s.

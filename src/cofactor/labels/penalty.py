@@ -17,15 +17,15 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from cofactor.checks import AUTO, number
-from cofactor.labels.fit_input import FitInput
 from cofactor.labels.leave_one_out import BestAlpha, RidgeProblem, ridge_problem
 from cofactor.labels.scaling import rows_to_compare
+from cofactor.labels.training_data import TrainingData
 
 #: Largest weight that models take: with larger ones squares of sums overflow, and the penalty allows nothing anyway.
 LARGEST_WEIGHT = 1e100
 
 
-def ridge_penalty(data: FitInput, fit_intercept: bool = True) -> float:
+def ridge_penalty(data: TrainingData, fit_intercept: bool = True) -> float:
     """Return the weight of the penalty with the least leave-one-out error of ridge regression of the labels.
 
     Parameters
@@ -58,7 +58,7 @@ def ridge_penalty(data: FitInput, fit_intercept: bool = True) -> float:
     return float(problem.best_alpha(data.expected_labels()).alpha)
 
 
-def exact_penalty(data: FitInput, problem: RidgeProblem) -> float:
+def exact_penalty(data: TrainingData, problem: RidgeProblem) -> float:
     """Return the weight of the penalty with the least leave-one-out error on all instances of the data.
 
     Parameters
@@ -81,7 +81,7 @@ def exact_penalty(data: FitInput, problem: RidgeProblem) -> float:
     return float(problem.best_alpha(data.expected_labels(), found.grid_index, (1,)).alpha)
 
 
-def _found(data: FitInput, fit_intercept: bool) -> BestAlpha | None:
+def _found(data: TrainingData, fit_intercept: bool) -> BestAlpha | None:
     """Return the penalty that was found with the scale of the features, if it is that of this regression."""
     return data.ridge if fit_intercept and data.weights is None else None
 

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from cofactor.checks import make_generator, number, one_of, resolve_size, size, whole
 from cofactor.errors import InvalidInputError
-from cofactor.labels.base import Capabilities, FitInput, LabelModel
+from cofactor.labels.base import Capabilities, LabelModel, TrainingData
 from cofactor.labels.class_weights import ClassWeights, check_class_weight, class_weights, settled_weights
 from cofactor.labels.clusters import squared_distances
 from cofactor.labels.data import check_missing
@@ -25,7 +25,6 @@ from cofactor.labels.embedding.code import label_means, principal_bytes, princip
 from cofactor.labels.explaining import LinearPart, ScoreParts, VotePart
 from cofactor.labels.features import CheckedFeatures, column_means, scaled_rows
 from cofactor.labels.filling import known_penalty, known_ridge
-from cofactor.labels.fit_input import sampled
 from cofactor.labels.leave_one_out import (
     BestAlpha,
     DualRidge,
@@ -37,6 +36,7 @@ from cofactor.labels.leave_one_out import (
 from cofactor.labels.penalty import exact_penalty, penalty
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.labels.scaling import SPARSE, dense_features, share_filled
+from cofactor.labels.training_data import sampled
 from cofactor.model.estimator import learned, param
 from cofactor.passes import InPasses, batches, in_parts, is_sparse
 
@@ -486,18 +486,18 @@ class LabelRidge(LabelModel):
     def _resolved_params(self) -> dict[str, Any]:
         return {"alpha": self.alpha_, "n_components": self.n_components_, **settled_weights(self)}
 
-    def _held_out(self, data: FitInput) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    def _held_out(self, data: TrainingData) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """Return the leave-one-out scores that the fit kept; see `LabelModel._held_out`."""
         found, data.cache.held_out = data.cache.held_out, None  # so that the caller can free it
         return found or super()._held_out(data)
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         (n, D), L = data.features.shape, data.labels.shape[1]
         d = L if self.n_components == "auto" else min(resolve_size(self.n_components, L), L)
         coefficients = D * L * (4 if D * L > _DOUBLE else 8)
         return coefficients + (principal_bytes(n, L, d) if d < L else 0)
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         X, Y, weights = data.features, data.labels.astype(np.float64), data.weights
         self._forget_kernel(X.shape[1], Y.shape[1])
         classes = class_weights(self, data)
@@ -533,7 +533,7 @@ class LabelRidge(LabelModel):
         held_out -= 0.5
         data.cache.held_out = rows, held_out
 
-    def _fit_known(self, data: FitInput, known: NDArray[np.bool_], classes: ClassWeights | None) -> None:
+    def _fit_known(self, data: TrainingData, known: NDArray[np.bool_], classes: ClassWeights | None) -> None:
         """Learn each label from its own instances: where it is known, and with weights of its own."""
         space, large = data.feature_space(), too_large(data.features)
         if self.alpha == "auto":

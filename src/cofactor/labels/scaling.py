@@ -168,7 +168,7 @@ def learn_scaling(kind: str, X: CheckedFeatures, weights: NDArray[np.float64] | 
     array([[-1.,  0.],
            [ 4.,  0.]])
     """
-    return _Columns(X, weights).scaling(kind)
+    return _ColumnStatistics(X, weights).scaling(kind)
 
 
 def choose_scaling(
@@ -249,7 +249,7 @@ def candidate_scalings(
     X: CheckedFeatures, weights: NDArray[np.float64] | None = None, of_dense: Sequence[str] = OF_DENSE
 ) -> list[Scaling]:
     """Return the scalings among which "auto" chooses, learned from all instances; see `choose_scaling`."""
-    columns = _Columns(X, weights)
+    columns = _ColumnStatistics(X, weights)
     return [columns.scaling(kind) for kind in (_OF_SPARSE if is_wide_sparse(X) else of_dense)]
 
 
@@ -274,7 +274,7 @@ def share_filled(X: CheckedFeatures) -> float:
     return float(filled) / max(1, X.shape[0] * X.shape[1])
 
 
-class _Columns:
+class _ColumnStatistics:
     """What scalings say of the columns of features; it is learned when it is asked for, once."""
 
     def __init__(self, X: CheckedFeatures, weights: NDArray[np.float64] | None) -> None:

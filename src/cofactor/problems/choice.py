@@ -113,7 +113,7 @@ def among_the_next(
     return chances(n * low)
 
 
-class Choice(NamedTuple):
+class ChoiceWeights(NamedTuple):
     """What users choose by: c, δ, and the mean log-likelihood there."""
 
     weights: NDArray[np.float64]
@@ -205,7 +205,7 @@ class ChoiceProblem:
         features = [feature[::k] for feature in self.features]
         return ChoiceProblem(features, self.seen[::k], (rows[here] // k, columns[here]), activity, self.precisions)
 
-    def maximize(self, start: NDArray[np.float64] | None = None, exponent: float = 0.0) -> Choice:
+    def maximize(self, start: NDArray[np.float64] | None = None, exponent: float = 0.0) -> ChoiceWeights:
         """Return the best c and δ, by Fisher's scoring with halved steps, and the mean log-likelihood there.
 
         Of many users an eighth first tells about where that is.
@@ -228,4 +228,4 @@ class ChoiceProblem:
             else:
                 break
             at, (value, gradient, information) = at + step, following
-        return Choice(at[:-1], float(at[-1]), value)
+        return ChoiceWeights(at[:-1], float(at[-1]), value)

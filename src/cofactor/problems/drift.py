@@ -15,7 +15,7 @@ _DAY = 86400.0
 
 
 @dataclass(frozen=True)
-class Moments:
+class RatingMoments:
     """The seconds in which users rated: ratings of one user within one second share a *moment*.
 
     Attributes
@@ -33,7 +33,7 @@ class Moments:
     of_entry: NDArray[np.int64]
 
     @classmethod
-    def of(cls, indptr: NDArray[np.int64], times: NDArray[np.float64]) -> Moments:
+    def of(cls, indptr: NDArray[np.int64], times: NDArray[np.float64]) -> RatingMoments:
         """Return the moments of ratings by user, given the time of each in seconds.
 
         Examples
@@ -136,7 +136,7 @@ class Drift:
 
     kept = ("drift", "drift_multiplier", "drift_scale", "drift_time", "drift_spread")
 
-    def __init__(self, moments: Moments, prior: DriftPrior | None = None, n_tries: int = 2) -> None:
+    def __init__(self, moments: RatingMoments, prior: DriftPrior | None = None, n_tries: int = 2) -> None:
         self.moments, self.prior, self.n_tries = moments, prior or DriftPrior(), n_tries
         self.rows = Rows(moments.indptr, np.zeros(0, dtype=np.int32))  # in blocks of moments; they have no columns
         self.counts, self.gaps = moments.counts, moments.gaps

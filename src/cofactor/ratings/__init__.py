@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from cofactor.ratings.sharded import ShardedRatings as ShardedRatings
     from cofactor.ratings.sharding import append_files as append_files
     from cofactor.ratings.sharding import shard_files as shard_files
-    from cofactor.ratings.similar import Vectors as Vectors
+    from cofactor.ratings.similar import Embeddings as Embeddings
     from cofactor.ratings.topn import Recommendations as Recommendations
 
 #: Every model by its class name.

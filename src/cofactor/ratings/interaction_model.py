@@ -39,7 +39,7 @@ from cofactor.ratings.blocks import pairs_per_block
 from cofactor.ratings.data import Ratings, among, entries_of_rows, merged
 from cofactor.ratings.ids import ConcatIds, IdMap, saved_ids
 from cofactor.ratings.lookup import Lookup
-from cofactor.ratings.similar import Vectors, covariance, directions, directions_of_interactions
+from cofactor.ratings.similar import Embeddings, covariance, directions, directions_of_interactions
 from cofactor.ratings.topn import Catalog, Excluded, ExclusionMask, Ranking, best_items, ids_of
 from cofactor.solvers.result import Callback
 from cofactor.text import counted, some_of
@@ -1078,7 +1078,7 @@ class InteractionModel(Estimator, ABC):
         return self._similar("user", self._user_directions, users, n, candidates, min_ratings)
 
     @available_with("similar")
-    def item_vectors(self, for_: str = SIMILARITY) -> Vectors:
+    def item_vectors(self, for_: str = SIMILARITY) -> Embeddings:
         r"""Return a vector of each item, for software that searches nearest neighbours.
 
         Parameters
@@ -1107,7 +1107,7 @@ class InteractionModel(Estimator, ABC):
         return self._vectors("item", for_)
 
     @available_with("vectors")
-    def user_vectors(self, for_: str = SIMILARITY) -> Vectors:
+    def user_vectors(self, for_: str = SIMILARITY) -> Embeddings:
         """Return a vector of each user; see `item_vectors`.
 
         Parameters
@@ -1128,7 +1128,7 @@ class InteractionModel(Estimator, ABC):
         """
         return self._vectors("user", for_)
 
-    def _vectors(self, side: SideName, for_: str) -> Vectors:
+    def _vectors(self, side: SideName, for_: str) -> Embeddings:
         check_is_fitted(self)
         if for_ == SCORES and not self.can("vectors"):
             raise InvalidInputError(
@@ -1141,10 +1141,10 @@ class InteractionModel(Estimator, ABC):
         ids = (self.users_ if side == "user" else self.items_).ids
         if for_ == SIMILARITY:
             found = self._item_directions() if side == "item" else self._user_directions()
-            return Vectors(ids, found.astype(np.float32))
+            return Embeddings(ids, found.astype(np.float32))
         U, V, c = self._factors()
         last = np.ones(len(U)) if side == "user" else c
-        return Vectors(ids, np.column_stack([U if side == "user" else V, last]).astype(np.float32))
+        return Embeddings(ids, np.column_stack([U if side == "user" else V, last]).astype(np.float32))
 
     def _similar(
         self,

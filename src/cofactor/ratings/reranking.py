@@ -19,7 +19,7 @@ from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTy
 from cofactor.frames import as_frame, collected
 from cofactor.model.convergence import callers_level
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.similar import Vectors, directions
+from cofactor.ratings.similar import Embeddings, directions
 from cofactor.text import counted, few
 
 _QUOTAS = ("at_most", "at_least")
@@ -103,14 +103,14 @@ class Rules:
     groups: Mapping[Any, Any] | None = None
     at_most: int | Mapping[Any, int] | None = None
     at_least: int | Mapping[Any, int] | None = None
-    vectors: Vectors | None = None
+    vectors: Embeddings | None = None
     boost: Mapping[Any, float] | None = None
 
     def __post_init__(self) -> None:
         check_number("min_support", self.min_support, low=0, whole=True)
         check_number("diversity", self.diversity, low=0)
         check_number("novelty", self.novelty, low=0)
-        if self.vectors is not None and not isinstance(self.vectors, Vectors):
+        if self.vectors is not None and not isinstance(self.vectors, Embeddings):
             raise InvalidTypeError("expected Vectors, as item_vectors() returns", argument="vectors")
         if self.boost is not None:
             boost = _by_item(self.boost, "boost", "boost")
@@ -463,7 +463,7 @@ def _directions(rules: Rules, items: IdMap, item_directions: Callable[[], NDArra
         raise InvalidInputError(error.problem, advice=_OF_FITTED) from None
 
 
-def _vectors_of(given: Vectors, items: IdMap) -> NDArray[np.float64]:
+def _vectors_of(given: Embeddings, items: IdMap) -> NDArray[np.float64]:
     """Return the vectors of items, of length 1; 0 of those that have none."""
     place = items.index(given.ids, "ids")
     if not (place >= 0).any():

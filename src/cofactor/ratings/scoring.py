@@ -183,7 +183,7 @@ class Scorer(ABC):
     """
 
     scale: NDArray[np.float64]
-    decision: Decision
+    decision: LevelRule
     now: float | None = field(default=None, kw_only=True)
 
     @abstractmethod
@@ -369,7 +369,7 @@ def absolute_errors(found: NDArray[Any], true: NDArray[Any], n_levels: int) -> N
 # ---------------------------------------------------------------- rules that choose levels
 
 
-class Decision(Protocol):
+class LevelRule(Protocol):
     """A rule that chooses levels."""
 
     def levels(self, margins: NDArray[Any], scale: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -398,7 +398,7 @@ class Count:
     ties_up: bool = False
 
     def levels(self, margins: NDArray[Any], scale: NDArray[np.float64]) -> NDArray[np.int64]:
-        """See `Decision`."""
+        """See `LevelRule`."""
         above = margins >= 0 if self.ties_up else margins > 0
         return 1 + np.count_nonzero(above, axis=1)
 
@@ -407,7 +407,7 @@ class FirstBelow:
     """The first boundary that the score does not reach: equation (3.18) of Kumar (2018)."""
 
     def levels(self, margins: NDArray[Any], scale: NDArray[np.float64]) -> NDArray[np.int64]:
-        """See `Decision`."""
+        """See `LevelRule`."""
         return first_below(margins)
 
 
@@ -415,7 +415,7 @@ class Mode:
     """The likeliest level, where margins are probabilities less one half."""
 
     def levels(self, margins: NDArray[Any], scale: NDArray[np.float64]) -> NDArray[np.int64]:
-        """See `Decision`."""
+        """See `LevelRule`."""
         return 1 + np.argmax(_probabilities(margins), axis=1)
 
 
@@ -423,7 +423,7 @@ class NearestToMean:
     """The level nearest to the expected rating, where margins are probabilities less one half."""
 
     def levels(self, margins: NDArray[Any], scale: NDArray[np.float64]) -> NDArray[np.int64]:
-        """See `Decision`."""
+        """See `LevelRule`."""
         half_way = (scale[1:] + scale[:-1]) / 2
         return 1 + np.searchsorted(half_way, expected(_probabilities(margins), scale), side="right")
 
@@ -432,7 +432,7 @@ COUNT = Count()
 
 #: Rules of models with probabilities, by the name that the parameter ``decision`` gives them. The median has the least
 #: expected absolute error; the mode is right most often.
-PROBABILITY_DECISIONS: dict[str, Decision] = {"median": COUNT, "mode": Mode(), "mean": NearestToMean()}
+PROBABILITY_DECISIONS: dict[str, LevelRule] = {"median": COUNT, "mode": Mode(), "mean": NearestToMean()}
 
 
 def _probabilities(margins: NDArray[Any]) -> NDArray[Any]:

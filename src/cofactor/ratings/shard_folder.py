@@ -897,7 +897,7 @@ _COPIED = 1 << 20  # bytes of samples that are copied at a time
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class UserArray:
     """An array of all users, to be written.
 
     Attributes
@@ -956,13 +956,13 @@ class StoredUsers:
         pieces = _emptied(work)
         kinds = list(ask(partial(_write_piece, pieces, finish)))
         rows = {
-            name: Rows(like.dtype, (len(users), *like.shape[1:]), _read(pieces, len(kinds), name))
+            name: UserArray(like.dtype, (len(users), *like.shape[1:]), _read(pieces, len(kinds), name))
             for name, like in kinds[0].items()
         }
         return cls._joined(place, pieces, kind, users, rows)
 
     @classmethod
-    def join(cls, place: Path, work: Path, kind: str, users: IdMap, rows: Mapping[str, Rows]) -> Self:
+    def join(cls, place: Path, work: Path, kind: str, users: IdMap, rows: Mapping[str, UserArray]) -> Self:
         """Write what a fit found, from pieces that are there.
 
         Parameters
@@ -975,7 +975,7 @@ class StoredUsers:
         return cls._joined(place, _emptied(work), kind, users, rows)
 
     @classmethod
-    def _joined(cls, place: Path, pieces: Path, kind: str, users: IdMap, rows: Mapping[str, Rows]) -> Self:
+    def _joined(cls, place: Path, pieces: Path, kind: str, users: IdMap, rows: Mapping[str, UserArray]) -> Self:
         """Write arrays, ids and manifest to a folder, and give it its name."""
         files = {IDS: write_ids(pieces / IDS, users, "users")}
         for name, one in rows.items():

@@ -29,7 +29,7 @@ _DIRECTIONS: WeakKeyDictionary[Ratings, dict[SideName, NDArray[np.float64]]] = W
 
 
 @dataclass(frozen=True, eq=False)
-class Vectors:
+class Embeddings:
     """Vectors of users or of items, for other software.
 
     The methods ``user_vectors`` and ``item_vectors`` of models of ratings and of interactions return them.

@@ -17,7 +17,7 @@ import numpy as np
 from cofactor.errors import InvalidInputError
 from cofactor.evaluation.comparison import Comparison
 from cofactor.evaluation.significance import Conclusions, Nemenyi, Wilcoxon
-from cofactor.evaluation.store import Result
+from cofactor.evaluation.store import Run
 from cofactor.evaluation.tables import BEST, MeanTable, TableCell, mean_table, split_scores
 from cofactor.files import PathLike
 from cofactor.pages import (
@@ -299,7 +299,7 @@ def _p(value: float) -> str:
 # ---------------------------------------------------------------- parameters, time, failures, all results
 
 
-def _chosen(results: Iterable[Result]) -> list[Section]:
+def _chosen(results: Iterable[Run]) -> list[Section]:
     """Return a table of the parameters chosen inside training parts, and how often each was."""
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for result in results:

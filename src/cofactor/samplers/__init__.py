@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from cofactor.samplers.diagnostics import split_r_hat as split_r_hat
     from cofactor.samplers.diagnostics import to_inference_data as to_inference_data
     from cofactor.samplers.kept import Kept as Kept
-    from cofactor.samplers.kept import Room as Room
     from cofactor.samplers.kept import SampleFile as SampleFile
     from cofactor.samplers.kept import SamplesInMemory as SamplesInMemory
+    from cofactor.samplers.kept import SampleStore as SampleStore
 
 
 __getattr__, __dir__, __all__ = exports(__name__)

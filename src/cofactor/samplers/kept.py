@@ -16,7 +16,7 @@ from cofactor.samplers.chain import is_kept
 _TYPE = np.dtype(np.float32)
 
 
-class Room(Protocol):
+class SampleStore(Protocol):
     """Room for samples of an array."""
 
     def keep(self, number: int, values: NDArray[Any]) -> None:
@@ -181,7 +181,7 @@ class Kept:
         assert self.folder is not None
         return self.folder / f"{k:04}.{name}.npy"
 
-    def room(self, k: int, name: str, shape: tuple[int, ...]) -> Room:
+    def room(self, k: int, name: str, shape: tuple[int, ...]) -> SampleStore:
         """Return room for the samples of an array of shard k."""
         if self.folder is None:
             return SamplesInMemory(self.n_samples, shape)

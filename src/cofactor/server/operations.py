@@ -457,7 +457,7 @@ def _filters(question: Question) -> dict[str, Any]:
     "POST /v1/tags",
     "Tell the labels of rows: vectors, values by name, rows of a table, or texts",
     schemas.Tagging,
-    schemas.Tags,
+    schemas.TaggedRows,
     kind="labels",
     example=lambda known: {"rows": [known["row"]], "top": 3},
 )

@@ -349,7 +349,7 @@ class Tagged(Struct):
     unknown: list[str] | UnsetType = UNSET
 
 
-class Tags(Struct):
+class TaggedRows(Struct):
     """The labels of each row, in the order of the request."""
 
     tags: list[Tagged]
@@ -429,7 +429,7 @@ class Rest(Struct):
     contribution: float
 
 
-class Explanation(Struct):
+class ScoreExplanation(Struct):
     """The score of an item, or of a label, and its reasons; where there is an intercept, they sum to the score."""
 
     score: float
@@ -443,4 +443,4 @@ class Explanation(Struct):
 class Explanations(Struct):
     """An explanation of each item, or label."""
 
-    explanations: list[Explanation]
+    explanations: list[ScoreExplanation]

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.labels import FitInput, LabelModel
+from cofactor.labels import LabelModel, TrainingData
 from cofactor.labels.base import Capabilities
 from cofactor.labels.data import check_missing
 from cofactor.model.estimator import Estimator, learned, param
@@ -125,7 +125,7 @@ class LabelFrequencies(LabelModel):
 
     frequencies_: NDArray[np.float64] = learned("labels")
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         known = data.n_instances if data.known is None else data.known.sum(axis=0)
         self.frequencies_ = np.bincount(data.labels.indices, minlength=data.labels.shape[1]) / known
 

@@ -16,7 +16,7 @@ from sklearn.utils import get_tags
 from cofactor.checks import AUTO
 from cofactor.errors import Argument, InputWarning, InvalidInputError, Text
 from cofactor.labels import Explanation, LabelModel
-from cofactor.labels.base import Predictions, label_facts
+from cofactor.labels.base import LabelPredictions, label_facts
 from cofactor.labels.data import features_to_score
 from cofactor.labels.decisions import Threshold
 from cofactor.labels.features import CheckedFeatures
@@ -88,7 +88,9 @@ class LabelService(ModelService):
         proba, names = options["proba"], [str(name) for name in model.label_names_]
         blocks = without_names(model).iter_predictions(data.X, probabilities=proba, coverage=options["coverage"])
         scores_, on, chances = zip(*blocks, strict=True)
-        found = Predictions(np.concatenate(scores_), np.concatenate(on), np.concatenate(chances) if proba else None)
+        found = LabelPredictions(
+            np.concatenate(scores_), np.concatenate(on), np.concatenate(chances) if proba else None
+        )
         rows, sep = RowNames.of(data, model, options), _separator(model)
         tags_only = top is None and not scores and not proba and form == "tags"
         return AnswerTable(
@@ -276,7 +278,7 @@ class LabelService(ModelService):
             raise InvalidInputError(f"is no label of the model: {advice}", argument=argument, found=one)
         return found
 
-    def _best(self, found: Predictions, top: int) -> Iterator[dict[str, Any]]:
+    def _best(self, found: LabelPredictions, top: int) -> Iterator[dict[str, Any]]:
         """Yield for each row of a block the best labels, with their scores, and probabilities if there are any."""
         best = _best_labels(_numbers(found)[1], top)
         tables = {"score": found.scores} | ({} if found.probabilities is None else {"probability": found.probabilities})
@@ -286,7 +288,7 @@ class LabelService(ModelService):
             yield {"top": [dict(zip(("label", *tables), one, strict=True)) for one in values]}
 
 
-def _numbers(found: Predictions) -> tuple[str, NDArray[Any]]:
+def _numbers(found: LabelPredictions) -> tuple[str, NDArray[Any]]:
     """Return the numbers by which labels are compared, probabilities, or scores without these, and their name."""
     return ("score", found.scores) if found.probabilities is None else ("probability", found.probabilities)
 
@@ -325,7 +327,7 @@ class RowNames(NamedTuple):
 
 
 def _label_columns(
-    found: Predictions, names: list[str], options: Mapping[str, Any], rows: RowNames, sep: str
+    found: LabelPredictions, names: list[str], options: Mapping[str, Any], rows: RowNames, sep: str
 ) -> dict[str, Any]:
     """Return the columns of a table; the first one names the rows."""
     (heading, values), ids = _numbers(found), rows.ids
@@ -348,7 +350,7 @@ def _label_columns(
 
 
 def _label_records(
-    found: Predictions, names: list[str], options: Mapping[str, Any], rows: RowNames
+    found: LabelPredictions, names: list[str], options: Mapping[str, Any], rows: RowNames
 ) -> Iterator[dict[str, Any]]:
     """Yield an object for each instance."""
     one, values = _numbers(found)

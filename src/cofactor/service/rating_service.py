@@ -21,7 +21,7 @@ from cofactor.errors import Argument, InputWarning, InvalidInputError, Place, Te
 from cofactor.model.explanations import Explanation
 from cofactor.model.facts import Facts
 from cofactor.model.times import pairs_for
-from cofactor.ratings import MODELS, IdSelection, ImplicitModel, Reasons, Recommender, Rules, Vectors, ranking
+from cofactor.ratings import MODELS, Embeddings, IdSelection, ImplicitModel, Reasons, Recommender, Rules, ranking
 from cofactor.ratings.facts import facts_of
 from cofactor.ratings.features import FeatureTable, PairQuery, new_rows
 from cofactor.service import rating_files as files
@@ -418,7 +418,7 @@ class RatingService(ModelService):
         return {}
 
     @cached_property
-    def _vectors(self) -> Vectors | None:
+    def _vectors(self) -> Embeddings | None:
         """Vectors of items, by which lists of new users are diverse; see `_vectors_for_new_users`."""
         return _vectors_for_new_users(self.model)
 
@@ -674,9 +674,9 @@ def _rules(model: Any, options: Mapping[str, Any], folding: bool, new: FeatureTa
     return {"rules": Rules(**asked)} if asked else {}
 
 
-def _vectors_for_new_users(model: Any) -> Vectors | None:
+def _vectors_for_new_users(model: Any) -> Embeddings | None:
     """Return vectors of items of a model that was fitted: once users are folded in, it may compare items otherwise."""
-    found: Vectors | None = None
+    found: Embeddings | None = None
     if hasattr(model, "item_vectors") and model.updates_ is not None:
         found = model.item_vectors()
     return found

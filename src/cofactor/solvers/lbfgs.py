@@ -190,7 +190,7 @@ def quasi_newton(vectors: Vectors, trace: Trace) -> Result:
     -------
     Result
     """
-    pairs = _Pairs(vectors)
+    pairs = _CorrectionPairs(vectors)
     objective = vectors.evaluate()
     trace.start(objective)
     pairs.begin()
@@ -217,7 +217,7 @@ def quasi_newton(vectors: Vectors, trace: Trace) -> Result:
     return vectors.result()
 
 
-class _Pairs:
+class _CorrectionPairs:
     """Inner products of the last steps s (rows 0..m-1), differences y of gradients (m..2m-1), and the gradient (2m).
 
     They are plain where a step is involved and weighted by the scale otherwise; `order` lists the pairs in use, oldest

@@ -11,7 +11,7 @@ from tests.together import together
 from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.ratings import ALS, EASE, ImplicitALS, OrdinalProbit, Popularity, Recommender, Rules, reranking
 from cofactor.ratings.reranking import Arrangement, Quotas, arranged
-from cofactor.ratings.similar import Vectors
+from cofactor.ratings.similar import Embeddings
 
 from .models import MODELS_UNDER_TEST, fitted, interactions_of
 from .test_recommender import fitted as fitted_recommender
@@ -141,7 +141,7 @@ def test_new_users_have_rules_too() -> None:
     alone = fitted("EASE").fold_in([pair[:2] for pair in X])
     with pytest.raises(InvalidInputError, match="comes from a fold-in, and knows too few users.*vectors"):
         alone.recommend(["new"], rules=Rules(diversity=1.0))
-    directions = Vectors(model.items_.ids, fitted("EASE")._item_directions().astype(np.float32))
+    directions = Embeddings(model.items_.ids, fitted("EASE")._item_directions().astype(np.float32))
     given = alone.recommend(["new"], 4, rules=Rules(diversity=1.0, vectors=directions))[0]
     assert len(set(given[0].tolist())) == 4
 
@@ -181,7 +181,7 @@ def test_rating_models_keep_to_rules_in_units_of_ratings() -> None:
         ({"groups": GROUPS, "at_least": 4}, r"lists of 10 items cannot have 12 of these groups; raise n"),
         ({"groups": {0: "a", 7: "b"}, "at_least": {"b": 2}}, "only 1 item of the group 'b'"),
         ({"diversity": 1.0, "vectors": np.eye(3)}, "expected Vectors"),
-        ({"diversity": 1.0, "vectors": Vectors(np.array([-1]), np.ones((1, 2), np.float32))}, "of no item"),
+        ({"diversity": 1.0, "vectors": Embeddings(np.array([-1]), np.ones((1, 2), np.float32))}, "of no item"),
     ],
 )
 def test_rules_that_cannot_be_kept_are_refused(asked: dict[str, Any], message: str) -> None:

@@ -360,7 +360,7 @@ _NOT_TEXT = {"0", "1"}
 
 
 @dataclass(frozen=True)
-class Rows:
+class ArffRows:
     """All rows, each with a cell for each attribute, in a CSR array if the file is sparse.
 
     Cells of the attributes in `texts` are positions in these texts, others are numbers. What has no value, and need not
@@ -439,7 +439,7 @@ def _library() -> ModuleType:
 
 def read_rows(
     header: Header, lines: Iterator[tuple[int, str]], labels: Sequence[int] = (), optional: Iterable[int] = ()
-) -> Rows:
+) -> ArffRows:
     """Read all rows; an error of the library becomes one which names the file and the line.
 
     `labels` are the attributes of labels, `optional` those which may have no value ('?').
@@ -470,7 +470,7 @@ def read_rows(
         except (library.ArffException, ValueError, IndexError):  # the latter two from its own parts
             raise _fault(header, stream.number, stream.line, sparse) from None
     numbers = np.array([number for number, _ in numbered])
-    rows = Rows(header, cells, numbers, {j: list(known) for j, known in texts.items()}, unknown)
+    rows = ArffRows(header, cells, numbers, {j: list(known) for j, known in texts.items()}, unknown)
     _check_cells(rows)
     return rows
 
@@ -614,7 +614,7 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _check_cells(rows: Rows) -> None:
+def _check_cells(rows: ArffRows) -> None:
     """Refuse NaN and infinities, which the library takes for numbers, and numbers which are not declared in {0,1}."""
     sparse, attributes = is_sparse(rows.cells), rows.header.attributes
     values = rows.cells.data if sparse else rows.cells
@@ -846,7 +846,7 @@ def _is_spread(attribute: Attribute) -> bool:
     return attribute.kind == "nominal" and attribute.truth is None
 
 
-def _features(rows: Rows, columns: NDArray[np.intp], most: int | None, is_new: bool) -> tuple[Any, tuple[str, ...]]:
+def _features(rows: ArffRows, columns: NDArray[np.intp], most: int | None, is_new: bool) -> tuple[Any, tuple[str, ...]]:
     """X and the names of its columns; `is_new`: no recipe knows them."""
     attributes = [(j, rows.header.attributes[j]) for j in columns.tolist()]
     strings = [attribute for _, attribute in attributes if attribute.kind == "string"]
@@ -869,7 +869,7 @@ def _features(rows: Rows, columns: NDArray[np.intp], most: int | None, is_new: b
     return _columns(rows, columns, spread=True)
 
 
-def _ids(rows: Rows, j: int) -> NDArray[Any]:
+def _ids(rows: ArffRows, j: int) -> NDArray[Any]:
     """Ids of the rows, from an attribute of any type."""
     values, texts = rows.column(j), rows.texts.get(j)
     if texts is not None:
@@ -883,7 +883,7 @@ def _ids(rows: Rows, j: int) -> NDArray[Any]:
     return ids
 
 
-def _check_labels(rows: Rows, columns: Sequence[int]) -> None:
+def _check_labels(rows: ArffRows, columns: Sequence[int]) -> None:
     for attribute in (rows.header.attributes[j] for j in columns):
         if attribute.kind == "string" or _is_spread(attribute):
             found = f"the values {', '.join(attribute.values[:4])}" if attribute.values else "type string"
@@ -893,7 +893,7 @@ def _check_labels(rows: Rows, columns: Sequence[int]) -> None:
             )
 
 
-def _columns(rows: Rows, columns: NDArray[np.intp], spread: bool) -> tuple[Any, tuple[str, ...]]:
+def _columns(rows: ArffRows, columns: NDArray[np.intp], spread: bool) -> tuple[Any, tuple[str, ...]]:
     """Columns for some attributes, dense or sparse as the file, and their names; `spread`: one for each value."""
     names: list[str] = []
     target = np.full(len(rows.header.attributes), -1, dtype=np.int32)  # of each attribute of numbers
@@ -915,7 +915,7 @@ def _columns(rows: Rows, columns: NDArray[np.intp], spread: bool) -> tuple[Any, 
 Coded: TypeAlias = Iterator[tuple[NDArray[np.intp], int, NDArray[Any] | None]]
 
 
-def _dense_columns(rows: Rows, target: NDArray[np.int32], width: int, coded: Coded) -> NDArray[np.float64]:
+def _dense_columns(rows: ArffRows, target: NDArray[np.int32], width: int, coded: Coded) -> NDArray[np.float64]:
     spread = f"values of nominal attributes make {counted(width, 'column')} of {len(target)} attributes"
     CELLS.check(rows.n * width, spread, Place(rows.header.name), size=rows.n * len(target))
     result = np.zeros((rows.n, width))
@@ -934,7 +934,7 @@ def _stretch(columns: NDArray[Any]) -> NDArray[Any] | slice:
     return slice(columns[0], columns[-1] + 1) if len(columns) and (np.diff(columns) == 1).all() else columns
 
 
-def _sparse_columns(rows: Rows, target: NDArray[np.int32], width: int, coded: Coded) -> csr_array:
+def _sparse_columns(rows: ArffRows, target: NDArray[np.int32], width: int, coded: Coded) -> csr_array:
     at = np.repeat(np.arange(rows.n), np.diff(rows.cells.indptr))
     columns = target[rows.cells.indices]
     wanted = columns >= 0

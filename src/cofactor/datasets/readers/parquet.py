@@ -23,7 +23,15 @@ from scipy.sparse import csr_array
 
 from cofactor.datasets.readers.label_columns import label_roles
 from cofactor.datasets.readers.matrices import Form, indicator
-from cofactor.datasets.readers.svmlight import Block, Chunk, ChunkOptions, ChunkSource, Extent, Layout, settle
+from cofactor.datasets.readers.svmlight import (
+    Block,
+    Chunk,
+    ChunkOptions,
+    ChunkSource,
+    ColumnLayout,
+    NumberRange,
+    settle,
+)
 from cofactor.datasets.table import ArrowTable, Choose, Offset, Piece, TableOptions, finite_numbers, is_text, label_of
 from cofactor.datasets.types import Holds, LabelDataset, is_sparse
 from cofactor.errors import Argument, InvalidInputError, Place
@@ -286,11 +294,13 @@ def _list_block(batch: Any, first_row: int, name: str) -> Block:
     return Block(n_labels, labels.astype(np.int64), n_entries, indices.astype(np.int64), values, rows)
 
 
-def _layout_of(schema: Any, blocks: Callable[[], Iterable[Block]], sizes: Sequence[int | None], name: str) -> Layout:
+def _layout_of(
+    schema: Any, blocks: Callable[[], Iterable[Block]], sizes: Sequence[int | None], name: str
+) -> ColumnLayout:
     """How many features and labels there are in columns of lists: by their names, else by `sizes`, else by all rows."""
     names = _stored(schema)
     n_features, n_labels = (len(names["features"]), len(names["labels"])) if names else sizes
-    extent = Extent.of(blocks()) if n_features is None or n_labels is None else None
+    extent = NumberRange.of(blocks()) if n_features is None or n_labels is None else None
     layout = settle(name, None, extent, n_features, n_labels, zero_based=True)
     return replace(layout, names=(names["features"], names["labels"]) if names else None, unit="row")
 

@@ -221,7 +221,7 @@ Base = Literal["auto"] | bool | tuple[Literal["auto"] | bool, Literal["auto"] | 
 
 
 @dataclass
-class Extent:
+class NumberRange:
     """Smallest and largest number in all rows, and the line of the largest; each for indices, then for labels."""
 
     least: list[int]
@@ -229,7 +229,7 @@ class Extent:
     lines: list[int]
 
     @classmethod
-    def of(cls, blocks: Iterable[Block]) -> Extent:
+    def of(cls, blocks: Iterable[Block]) -> NumberRange:
         """Extent of some blocks of rows."""
         extent = cls([1, 1], [-1, -1], [0, 0])
         for block in blocks:
@@ -245,7 +245,7 @@ class Extent:
 
 
 @dataclass(frozen=True)
-class Layout:
+class ColumnLayout:
     """How many features and labels there are, and which number the first one of each has in the file."""
 
     name: str
@@ -345,11 +345,11 @@ def _bases(zero_based: Base) -> tuple[Literal["auto"] | bool, Literal["auto"] | 
 def settle(
     name: str,
     sizes: Sizes | None,
-    extent: Extent | None,
+    extent: NumberRange | None,
     n_features: int | None,
     n_labels: int | None,
     zero_based: Base,
-) -> Layout:
+) -> ColumnLayout:
     """Layout of a file from its sizes, else from what the caller gives, else from the extent of its rows."""
     bases = _bases(zero_based)
     widths = {"n_features": n_features, "n_labels": n_labels}
@@ -367,23 +367,23 @@ def settle(
                 )
             if given is None:
                 COLUMNS.check(announced, f"announces {announced} {option[2:]}", Place(name, 1), argument=option)
-        return Layout(name, sizes.n_features, sizes.n_labels, 0, 0)
+        return ColumnLayout(name, sizes.n_features, sizes.n_labels, 0, 0)
     first_index, first_label = (_first(base, extent, k) for k, base in enumerate(bases))
     if n_features is None:
         n_features = _width(name, extent, 0, first_index)
     if n_labels is None:
         n_labels = _width(name, extent, 1, first_label)
-    return Layout(name, n_features, n_labels, first_index, first_label)
+    return ColumnLayout(name, n_features, n_labels, first_index, first_label)
 
 
-def _first(base: Literal["auto"] | bool, extent: Extent | None, k: int) -> int:
+def _first(base: Literal["auto"] | bool, extent: NumberRange | None, k: int) -> int:
     """Number of the first feature (k = 0), or label (k = 1)."""
     if base == "auto":
         return 0 if extent is None else extent.least[k]
     return 0 if base else 1
 
 
-def _width(name: str, extent: Extent | None, k: int, first: int) -> int:
+def _width(name: str, extent: NumberRange | None, k: int, first: int) -> int:
     """How many features (k = 0), or labels (k = 1), there are by the extent of the rows."""
     assert extent is not None
     what, option = ("index", "n_features") if k == 0 else ("label", "n_labels")
@@ -503,7 +503,7 @@ def read_libsvm(
     if not sum(len(block.lines) for block in blocks):
         has = "holds no instances, only sizes" if sizes else "is empty"
         raise InvalidInputError(f"the file {has}, expected lines '1,3 5:0.2 ...'", place=Place(label))
-    layout = settle(label, sizes, Extent.of(blocks), n_features, n_labels, zero_based)
+    layout = settle(label, sizes, NumberRange.of(blocks), n_features, n_labels, zero_based)
     return layout.dataset(blocks, sparse, name or data_name(path))
 
 
@@ -544,7 +544,7 @@ def open_chunks(path: PathLike, options: ChunkOptions) -> ChunkSource:
     name = display_name(path)
     with opened(path) as stream:
         sizes, blocks = read_blocks(stream, name)
-        layout = settle(name, sizes, Extent.of(blocks) if needs_extent(sizes, *given) else None, *given)
+        layout = settle(name, sizes, NumberRange.of(blocks) if needs_extent(sizes, *given) else None, *given)
 
     def read(rows: int) -> Iterator[Chunk]:
         with opened(path) as stream:

@@ -35,9 +35,9 @@ __all__ = [
     "Extent",
     "Finding",
     "Method",
+    "MethodResult",
     "Picture",
     "Reporter",
-    "Row",
     "Trial",
     "results_of",
     "run_demo",
@@ -87,7 +87,7 @@ class Method:
 
 
 @dataclass(frozen=True)
-class Row:
+class MethodResult:
     """What was measured of a method, means over splits.
 
     Attributes
@@ -136,9 +136,9 @@ class Trial:
     data: Any
     parts: list[Any]
     methods: Mapping[str, Method]
-    rows: list[Row] = field(default_factory=list)
+    rows: list[MethodResult] = field(default_factory=list)
 
-    def row(self, name: str) -> Row:
+    def row(self, name: str) -> MethodResult:
         """Return what was found of a method."""
         return next(row for row in self.rows if row.name == name)
 
@@ -271,11 +271,11 @@ class Demo(ABC):
         """Return what to keep of a fitted method besides its measures."""
         return {}
 
-    def summary(self, row: Row) -> str:
+    def summary(self, row: MethodResult) -> str:
         """Return the line to show when a method is done; empty for none."""
         return ""
 
-    def baselines(self, trial: Trial) -> Iterator[Row]:
+    def baselines(self, trial: Trial) -> Iterator[MethodResult]:
         """Yield rules without a model."""
         yield from ()
 
@@ -375,7 +375,7 @@ def _compiled(models: Sequence[str], report: Reporter) -> Iterator[None]:
                     report.step(f"{COMPILING}: {name} is ready")
 
 
-def _show_table(demo: Demo, lines: Sequence[Line], report: Reporter) -> None:
+def _show_table(demo: Demo, lines: Sequence[TableLine], report: Reporter) -> None:
     """Show a table on a terminal; a star marks the best."""
     rows = [
         [f"  {line.name}" if line.published else line.name]
@@ -412,7 +412,9 @@ def _compare(demo: Demo, trial: Trial, report: Reporter) -> None:
                 report.say(summary)
 
 
-def _row(demo: Demo, trial: Trial, name: str, runs: list[Mapping[str, dict[str, Any]]], kept: list[Any]) -> Row:
+def _row(
+    demo: Demo, trial: Trial, name: str, runs: list[Mapping[str, dict[str, Any]]], kept: list[Any]
+) -> MethodResult:
     first = kept[0]
     measures = {
         way: {key: fmean(run[way][key] for run in runs) for key in demo.metrics if key in runs[0][way]}
@@ -425,7 +427,7 @@ def _row(demo: Demo, trial: Trial, name: str, runs: list[Mapping[str, dict[str, 
     else:
         seconds, chosen = [run[""]["fit_seconds"] for run in runs], {}
     published, extra = demo.published(trial.data, name), demo.extra(trial, name, first)
-    return Row(name, measures, median(seconds), published, chosen, first, extra)
+    return MethodResult(name, measures, median(seconds), published, chosen, first, extra)
 
 
 def _key(fitted: Search, way: str) -> str:
@@ -433,7 +435,7 @@ def _key(fitted: Search, way: str) -> str:
     return way or ("plain" if "plain" in fitted.choices_ else "own")
 
 
-class Line(NamedTuple):
+class TableLine(NamedTuple):
     """A line of a table: a row, or what is published of the row above."""
 
     name: str
@@ -444,7 +446,7 @@ class Line(NamedTuple):
     published: bool = True
 
 
-def lines_of(demo: Demo, trial: Trial, way: str) -> list[Line]:
+def lines_of(demo: Demo, trial: Trial, way: str) -> list[TableLine]:
     """Return the lines of the table for one way to decide; published figures are in the table of the first way.
 
     Parameters
@@ -467,10 +469,10 @@ def lines_of(demo: Demo, trial: Trial, way: str) -> list[Line]:
         measures = [(text, text == top) for text, top in zip(numbers, tops, strict=True)]
         seconds = "" if row.seconds is None else f"{row.seconds:.1f}"
         chosen = row.chosen.get(way, {})
-        lines.append(Line(row.name, measures, seconds, chosen, soft=row.seconds is None, published=False))
+        lines.append(TableLine(row.name, measures, seconds, chosen, soft=row.seconds is None, published=False))
         if row.published and way == next(iter(demo.ways)):
             known = [f"{row.published[key]:.3f}" if key in row.published else "" for key in demo.metrics]
-            lines.append(Line("published", [(text, False) for text in known]))
+            lines.append(TableLine("published", [(text, False) for text in known]))
     return lines
 
 
@@ -539,7 +541,7 @@ def _table(demo: Demo, trial: Trial, way: str, caption: str) -> Html:
     return table(heads, rows, caption=caption, name=name, soft=soft, stacked=True)
 
 
-def _named(demo: Demo, line: Line) -> Html:
+def _named(demo: Demo, line: TableLine) -> Html:
     """Return the name of a method, and below it what it is, and the parameters that were chosen."""
     chosen = [f"{name.rpartition('__')[2]} {shortened(value)}" for name, value in line.chosen.items()]
     return measured(line.name, "; ".join(filter(None, [demo.about.get(line.name, ""), ", ".join(chosen)])))

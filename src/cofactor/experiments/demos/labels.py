@@ -21,7 +21,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from cofactor.datasets import DatasetNotFoundError, LabelDataset, load_labels, make_articles, write_table
 from cofactor.evaluation import Search
-from cofactor.experiments.demos import TEXTS, Demo, Extent, Finding, Method, Picture, Reporter, Row, Trial
+from cofactor.experiments.demos import TEXTS, Demo, Extent, Finding, Method, MethodResult, Picture, Reporter, Trial
 from cofactor.labels import MNMTF, MODELS, MLkNN
 from cofactor.labels.data import as_labels
 from cofactor.labels.decisions import micro_f1_curve
@@ -187,10 +187,10 @@ class LabelDemo(Demo):
             f"words; {data.n_labels} tags, {data.cardinality:.1f} a text, {rare} of them in fewer than ten texts."
         )
 
-    def baselines(self, trial: Trial) -> Iterator[Row]:
+    def baselines(self, trial: Trial) -> Iterator[MethodResult]:
         """Yield the rule that gives all texts the same tags."""
         rule = LabelFrequencies(threshold="auto")
-        yield Row(
+        yield MethodResult(
             _FREQUENT, dict(task_named(self.task).measure(rule, Loaded(trial.data.name, trial.data), trial.parts[0]))
         )
 

@@ -26,7 +26,7 @@ from cofactor.datasets import (
     write_table,
 )
 from cofactor.evaluation import Holdout, Search
-from cofactor.experiments.demos import TEXTS, Demo, Extent, Finding, Method, Picture, Reporter, Row, Trial
+from cofactor.experiments.demos import TEXTS, Demo, Extent, Finding, Method, MethodResult, Picture, Reporter, Trial
 from cofactor.metrics import confusion_matrix
 from cofactor.pages import Html, Section, bar, highlights, paragraph, section, table
 from cofactor.plots import (
@@ -156,7 +156,7 @@ class RatingDemo(Demo):
             "train_mae": -fitted.best_estimator_.score(trial.data.X[train], trial.data.y[train]),
         }
 
-    def summary(self, row: Row) -> str:
+    def summary(self, row: MethodResult) -> str:
         """Return alpha, test error and time of a model that was searched for."""
         if not row.extra:
             return ""
@@ -164,12 +164,12 @@ class RatingDemo(Demo):
         alpha = "" if row.extra["alpha"] is None else f"alpha {row.extra['alpha']:.3g}{place}, "
         return f"✓ {row.name}: {alpha}test MAE {row.measures['']['mae']:.4f}, one fit {row.seconds:.2f} s"
 
-    def baselines(self, trial: Trial) -> Iterator[Row]:
+    def baselines(self, trial: Trial) -> Iterator[MethodResult]:
         """Yield two rules without a model."""
         task = task_named(self.task)
         loaded = Loaded(trial.data.name, trial.data)
         for name, rule in task.baselines(loaded, Settings()).items():
-            yield Row(name, dict(task.measure(rule, loaded, trial.parts[0])))
+            yield MethodResult(name, dict(task.measure(rule, loaded, trial.parts[0])))
 
     def notes(self, finding: Finding) -> list[str]:
         """Return how alpha was chosen, where it is at an end of the candidates, and what was published."""
@@ -312,13 +312,13 @@ class RatingDemo(Demo):
         return self.words["sure"].format(first=first, **asdict(chance))
 
 
-def at_end(row: Row) -> bool:
+def at_end(row: MethodResult) -> bool:
     """Whether alpha is the first or the last candidate, so that a better one may lie beyond."""
     alpha, tried = row.extra.get("alpha"), row.extra.get("validation", {})
     return alpha is not None and alpha in (min(tried), max(tried))
 
 
-def best_row(trial: Trial) -> Row:
+def best_row(trial: Trial) -> MethodResult:
     """Return the model with the lowest error on the validation part; without one the first model."""
     models = [row for row in trial.rows if row.fitted is not None]
     return min(models, key=lambda row: row.extra.get("validation_mae", 0.0))
@@ -474,7 +474,7 @@ def _show(advice: Advice, report: Reporter, n: int = 10) -> None:
     report.table([*heads, "rated"] if held else heads, rows)
 
 
-def _plain_row(demo: Demo, row: Row) -> dict[str, Any]:
+def _plain_row(demo: Demo, row: MethodResult) -> dict[str, Any]:
     extra = {"alpha": None, "train_mae": None, "validation_mae": None, **row.extra, "validation": []}
     tried = row.extra.get("validation", {})
     return {

@@ -21,12 +21,12 @@ from cofactor import published
 from cofactor.datasets import DatasetNotFoundError, locate, verify
 from cofactor.evaluation import keys
 from cofactor.evaluation.running import Cell, cell
-from cofactor.evaluation.store import Measures, Result
+from cofactor.evaluation.store import Measures, Run
 from cofactor.experiments.label_work import label_fold, source_of
 from cofactor.experiments.reproduction import Experiment, Extent, Outcome, Row, Sample
 from cofactor.published import SOURCES, Published
 
-__all__ = ["Paper", "Reason", "beside", "checksum", "label_cell", "printed_cell", "rating_cell", "samples"]
+__all__ = ["Discrepancy", "Paper", "beside", "checksum", "label_cell", "printed_cell", "rating_cell", "samples"]
 
 VARIANTS = {"learned": "learned threshold"}
 """Words for what stands before the colon in the name of a measure."""
@@ -67,23 +67,23 @@ class Paper:
         facts = self.facts["experiments"][experiment]
         return (self.about(facts["like"]) if "like" in facts else {}) | facts
 
-    def rows(self, experiment: str, results: Sequence[Result]) -> list[Row]:
+    def rows(self, experiment: str, results: Sequence[Run]) -> list[Row]:
         """Return the numbers of the first published table of an experiment beside ours."""
         facts = self.about(experiment)
-        reasons, absent = ([Reason(**one) for one in facts.get(kind, ())] for kind in ("reasons", "absent"))
+        reasons, absent = ([Discrepancy(**one) for one in facts.get(kind, ())] for kind in ("reasons", "absent"))
         return beside(published.load(facts["tables"][0]), results, reasons=reasons, absent=absent)
 
     def experiment(
         self,
         name: str,
         cells: Callable[[Extent], Sequence[Cell]],
-        outcome: Callable[[Sequence[Result]], Outcome] | None = None,
+        outcome: Callable[[Sequence[Run]], Outcome] | None = None,
     ) -> Experiment:
         """Return an experiment; without an outcome of its own it has the rows of its table."""
         facts = self.about(name)
         tables = facts.get("tables", ())
 
-        def noted(results: Sequence[Result]) -> Outcome:
+        def noted(results: Sequence[Run]) -> Outcome:
             found = outcome(results) if outcome else Outcome(rows=self.rows(name, results))
             return replace(found, notes=[*found.notes, *facts.get("notes", ())])
 
@@ -167,7 +167,7 @@ def label_cell(method: str, data: str, split: str, seed: int = 0, **parameters: 
 
 
 @dataclass(frozen=True)
-class Reason:
+class Discrepancy:
     """Why numbers differ, or one is missing, and which: patterns with ``*`` for what a `Row` calls the same."""
 
     text: str
@@ -183,7 +183,7 @@ class Reason:
         return all(fnmatchcase(getattr(row, name), getattr(self, name)) for name in names)
 
 
-def samples(results: Iterable[Result], metrics: Iterable[str]) -> dict[Place, dict[str, Sample]]:
+def samples(results: Iterable[Run], metrics: Iterable[str]) -> dict[Place, dict[str, Sample]]:
     """Return mean and standard deviation over the cells, by place and, within, by variant.
 
     The variant of a number is what stands before the colon in the name of its measure (`VARIANTS`), and the parameter
@@ -204,16 +204,16 @@ def samples(results: Iterable[Result], metrics: Iterable[str]) -> dict[Place, di
     }
 
 
-def _place(result: Result) -> tuple[str, str, str]:
+def _place(result: Run) -> tuple[str, str, str]:
     return result.data, str(result.parameters.get("protocol", "")), result.method
 
 
 def beside(
     published: Published,
-    results: Sequence[Result],
+    results: Sequence[Run],
     *,
-    reasons: Iterable[Reason] = (),
-    absent: Iterable[Reason] = (),
+    reasons: Iterable[Discrepancy] = (),
+    absent: Iterable[Discrepancy] = (),
 ) -> list[Row]:
     """Return published and measured numbers of a table, joined on data set, protocol, method and metric.
 
@@ -264,5 +264,5 @@ def beside(
     return rows
 
 
-def _first(reasons: Sequence[Reason], row: Row) -> str:
+def _first(reasons: Sequence[Discrepancy], row: Row) -> str:
     return next((reason.text for reason in reasons if reason.fits(row)), "")

@@ -13,10 +13,10 @@ import numpy as np
 from cofactor import published
 from cofactor.evaluation.running import Cell, cell
 from cofactor.evaluation.significance import Scores
-from cofactor.evaluation.store import Result
+from cofactor.evaluation.store import Run
 from cofactor.experiments.label_work import folds, group_sparsity
 from cofactor.experiments.papers import Paper, checksum, label_cell, samples
-from cofactor.experiments.reproduction import Claim, Extent, Outcome, Picture, Row, Sample
+from cofactor.experiments.reproduction import Claim, Drawing, Extent, Outcome, Row, Sample
 from cofactor.experiments.results import (
     PRINTED,
     Curves,
@@ -69,7 +69,7 @@ def alignments(data: str) -> list[dict[str, Any]]:
     return [{"aligned": "published"}, {"aligned": "realigned", "variant": REALIGNED}]
 
 
-def realignment(results: Sequence[Result], metric: str) -> Claim:
+def realignment(results: Sequence[Run], metric: str) -> Claim:
     """Return the claim that methods do better on rcv1 once its labels are where they belong."""
     pairs = {
         (data, method): (found[""].mean, found[REALIGNED].mean)
@@ -103,12 +103,12 @@ def _penalty_cells(extent: Extent) -> list[Cell]:
     ]
 
 
-def _penalty_outcome(results: Sequence[Result]) -> Outcome:
+def _penalty_outcome(results: Sequence[Run]) -> Outcome:
     by_share = curves(results, "hamming", "share", "settings.alpha")
     caption = "Hamming loss of MLC-HMF along λ on emotions, for several shares of the training instances"
     lines = {f"{share:.0%} of the training instances": points(curve) for share, curve in by_share.items()}
     draw = partial(plot_parameter_lines, lines, parameter="λ", measure="Hamming loss", logarithmic=True)
-    pictures = [Picture("thesis-figure-5.4", caption, draw)] if by_share else []
+    pictures = [Drawing("thesis-figure-5.4", caption, draw)] if by_share else []
     return Outcome(claims=[one_penalty(by_share)], pictures=pictures)
 
 
@@ -182,13 +182,13 @@ def _mlchmf_cell(method: str, data: str, split: str, **way: Any) -> Cell:
     return label_cell(method, data, split, **declared)
 
 
-def _comparison_outcome(name: str, results: Sequence[Result]) -> Outcome:
+def _comparison_outcome(name: str, results: Sequence[Run]) -> Outcome:
     table = published.load(name.replace("-table", ""))
     claims = [*better_on_more_sets(table, results), realignment(results, table.metrics[-1])]
     return Outcome(rows=PAPER.rows(name, results), claims=claims)
 
 
-def here_in_place(table: Published, metric: str, results: Sequence[Result]) -> Scores:
+def here_in_place(table: Published, metric: str, results: Sequence[Run]) -> Scores:
     """Return the printed numbers of a metric, with ours in the columns of our methods; NaN where we have none.
 
     Ours are rounded to the three digits that are printed, so that ties are as likely as there.
@@ -203,7 +203,7 @@ def here_in_place(table: Published, metric: str, results: Sequence[Result]) -> S
     return Scores(values, printed.methods, printed.data, greater_is_better=printed.greater_is_better)
 
 
-def better_on_more_sets(table: Published, results: Sequence[Result], champion: str = "MLCHMF") -> list[Claim]:
+def better_on_more_sets(table: Published, results: Sequence[Run], champion: str = "MLCHMF") -> list[Claim]:
     """Return, for each metric and each other method of ours, the claim that the better one in print is so here.
 
     Better is who wins on more data sets. Where both win on equally many in print there is no claim; with less than
@@ -229,7 +229,7 @@ def better_on_more_sets(table: Published, results: Sequence[Result], champion: s
     return claims
 
 
-def _mlchmf_tests(results: Sequence[Result]) -> list[Tested]:
+def _mlchmf_tests(results: Sequence[Run]) -> list[Tested]:
     """Return the tests of both tables by metric, as printed and with our numbers in place."""
     sources: dict[tuple[str, str], Scores | None] = {}
     for table in map(published.load, ("thesis-5.9", "thesis-5.10")):
@@ -239,7 +239,7 @@ def _mlchmf_tests(results: Sequence[Result]) -> list[Tested]:
     return both_tests(sources)
 
 
-def _mlchmf_statistics(results: Sequence[Result]) -> Outcome:
+def _mlchmf_statistics(results: Sequence[Run]) -> Outcome:
     tests = _mlchmf_tests(results)
     rows = statistic_rows(published.load("thesis-5.11"), tests)
     apart = [row for row in rows if row.outside]
@@ -254,7 +254,7 @@ def _mlchmf_statistics(results: Sequence[Result]) -> Outcome:
     return Outcome(rows=rows, claims=[follow, *methods_differ(tests)])
 
 
-def _mlchmf_diagrams(results: Sequence[Result]) -> Outcome:
+def _mlchmf_diagrams(results: Sequence[Run]) -> Outcome:
     tests = _mlchmf_tests(results)
     return Outcome(claims=best_rank(tests, "MLCHMF"), pictures=diagrams(tests, "thesis-figure-5.5"))
 
@@ -268,7 +268,7 @@ def _sparsity_cells(extent: Extent) -> list[Cell]:
     return [cell(group_sparsity, **place, alpha_u=u, alpha_v=v, n_groups=5) for u, v in weights]
 
 
-def _sparsity_outcome(results: Sequence[Result]) -> Outcome:
+def _sparsity_outcome(results: Sequence[Run]) -> Outcome:
     measured = {
         f"λ₁ = {result.parameters['alpha_u']:g}, λ₂ = {result.parameters['alpha_v']:g}": result.measures
         for result in done(results)
@@ -290,7 +290,7 @@ def _sparsity_outcome(results: Sequence[Result]) -> Outcome:
             ),
         ),
         pictures=[
-            Picture(
+            Drawing(
                 f"thesis-figure-6.1-{number}",
                 f"Factors of the labels of medical, sorted by group, with {name}",
                 partial(plot_group_sparsity, found["V"], found["groups"], title=name),
@@ -325,14 +325,14 @@ def _influences(weights: Iterable[float], splits: Iterable[str], grid: Any, **na
     ]
 
 
-def _influence_outcome(results: Sequence[Result]) -> Outcome:
+def _influence_outcome(results: Sequence[Run]) -> Outcome:
     claims, pictures = [], []
     for data, variant in dict.fromkeys((result.data, facet(result, "variant")) for result in done(results)):
         table = curves(done(results, data=data, variant=variant), "accuracy", "settings.alpha_u", "settings.alpha_v")
         title = f"{data}, {variant}" if variant else data
         claims += influence_claims(table, title)
         pictures.append(
-            Picture(
+            Drawing(
                 f"thesis-figure-6.2-{data}{'-full' if variant else ''}",
                 f"Accuracy on {title} by the weights of U and V; α and β chosen within the training part",
                 partial(_draw_influence, table, title),
@@ -403,7 +403,7 @@ def _size_cells(extent: Extent) -> list[Cell]:
     ]
 
 
-def _size_outcome(results: Sequence[Result]) -> Outcome:
+def _size_outcome(results: Sequence[Run]) -> Outcome:
     claims, pictures = [], []
     for variant in dict.fromkeys(facet(result, "variant") for result in done(results)):
         title, tables = variant or "labels as published", []
@@ -412,7 +412,7 @@ def _size_outcome(results: Sequence[Result]) -> Outcome:
             tables.append(curves(ones, f"learned:{name}", "settings.n_components", "settings.n_groups"))
             lines = {f"d = {d}": points(curve) for d, curve in tables[-1].items()}
             pictures.append(
-                Picture(
+                Drawing(
                     f"thesis-figure-6.3-{name.replace('_', '-')}{'-realigned' if variant else ''}",
                     f"rcv1 sample 1, {title}: {words} against the number of groups K and of factors d, {LEARNED}",
                     partial(plot_parameter_lines, lines, parameter="number of groups K", measure=words, title=title),
@@ -500,7 +500,7 @@ def _grople_cell(method: str, data: str, split: str, **way: Any) -> Cell:
     return label_cell(method, data, split, **declared)
 
 
-def _grople_outcome(results: Sequence[Result]) -> Outcome:
+def _grople_outcome(results: Sequence[Run]) -> Outcome:
     claims = [lead_claim(results, metric, cut) for metric in MEASURES for cut in CUTS]
     return Outcome(
         rows=with_cut(PAPER.rows("thesis-table-6.2", results)),
@@ -523,7 +523,7 @@ def with_cut(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-def scores_here(results: Sequence[Result], metric: str, cut: str = "") -> Scores | None:
+def scores_here(results: Sequence[Run], metric: str, cut: str = "") -> Scores | None:
     """Return our numbers of a metric by a cut, a key of `CUTS`; see `measured_scores`.
 
     MetaLabels, whose chains take longest, is among the methods if it has run on all the sets that the others have.
@@ -543,7 +543,7 @@ def _printed(metric: str, data: Sequence[str] | None = None, methods: Sequence[s
     return Scores(ours.values[rows], ours.methods, list(data), greater_is_better=True)
 
 
-def lead_claim(results: Sequence[Result], metric: str, cut: str) -> Claim:
+def lead_claim(results: Sequence[Run], metric: str, cut: str) -> Claim:
     """Return the claim that GroPLE is best, or as good as the best, on most data sets, by one metric and cut."""
     statement = f"{METRICS[metric].title}, {CUTS[cut]}: of these methods GroPLE is best on most data sets."
     here = scores_here(results, metric, cut)
@@ -558,7 +558,7 @@ def _best_on(scores: Scores) -> int:
     return int((column >= scores.values.max(axis=1)).sum())
 
 
-def duels(results: Sequence[Result], first: str = SLOW, second: str = "BinaryRelevance") -> list[Claim]:
+def duels(results: Sequence[Run], first: str = SLOW, second: str = "BinaryRelevance") -> list[Claim]:
     """Return, for each metric, the claim that one of two methods is better on more data sets, as it is in print.
 
     With less than half of the data sets it is not decided whether it holds.
@@ -579,7 +579,7 @@ def duels(results: Sequence[Result], first: str = SLOW, second: str = "BinaryRel
     return claims
 
 
-def threshold_claim(results: Sequence[Result], large: float = 0.05) -> Claim:
+def threshold_claim(results: Sequence[Run], large: float = 0.05) -> Claim:
     """Return whether a lead of GroPLE over PLST that is large in print comes from the cut of the scores alone."""
     statement = (
         f"Where GroPLE is printed with {large:g} more accuracy than PLST or more, it comes from the "
@@ -602,7 +602,7 @@ def threshold_claim(results: Sequence[Result], large: float = 0.05) -> Claim:
     return Claim(statement, holds, measured or "none of these data sets was run", origin="ours")
 
 
-def _grople_tests(results: Sequence[Result]) -> list[Tested]:
+def _grople_tests(results: Sequence[Run]) -> list[Tested]:
     """Return the tests of table 6.2 by metric: of the printed numbers, and of ours with either cut."""
     sources: dict[tuple[str, str], Scores | None] = {}
     for metric in MEASURES:
@@ -612,12 +612,12 @@ def _grople_tests(results: Sequence[Result]) -> list[Tested]:
     return both_tests(sources)
 
 
-def _grople_statistics(results: Sequence[Result]) -> Outcome:
+def _grople_statistics(results: Sequence[Run]) -> Outcome:
     tests = _grople_tests(results)
     return Outcome(rows=statistic_rows(published.load("thesis-6.3"), tests), claims=methods_differ(tests))
 
 
-def _grople_diagrams(results: Sequence[Result]) -> Outcome:
+def _grople_diagrams(results: Sequence[Run]) -> Outcome:
     tests = _grople_tests(results)
     return Outcome(claims=best_rank(tests, "GroPLE"), pictures=diagrams(tests, "thesis-figure-6.4"))
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cofactor import published
 from cofactor.evaluation.running import Cell, cell
-from cofactor.evaluation.store import Result
+from cofactor.evaluation.store import Run
 from cofactor.experiments.papers import Paper, printed_cell, rating_cell
 from cofactor.experiments.plane import convergence, published_factors, regions, sides
 from cofactor.experiments.rating_work import (
@@ -25,7 +25,7 @@ from cofactor.experiments.rating_work import (
     recovery_errors,
     seconds_to_fit,
 )
-from cofactor.experiments.reproduction import Claim, Extent, Outcome, Picture, Row, Sample
+from cofactor.experiments.reproduction import Claim, Drawing, Extent, Outcome, Row, Sample
 from cofactor.experiments.results import curves, done, groups, means, points
 from cofactor.plots.curves import (
     plot_convergence,
@@ -51,11 +51,11 @@ def _sides_cells(extent: Extent) -> list[Cell]:
     return [printed_cell(sides, "BinaryMMMF", "thesis-3.1", threshold=0.1, alpha=0.1)]
 
 
-def _sides_outcome(results: Sequence[Result]) -> Outcome:
+def _sides_outcome(results: Sequence[Run]) -> Outcome:
     claims = [claim for result in done(results) for claim in _sides_claims(result.measures)]
     caption = "The printed factors of table 3.2: users as lines at the threshold 0.1, items as points"
     draw = partial(plot_hyperplanes, *published_factors(), threshold=0.1)
-    return Outcome(claims=claims, pictures=[Picture("thesis-figure-3.1", caption, draw)])
+    return Outcome(claims=claims, pictures=[Drawing("thesis-figure-3.1", caption, draw)])
 
 
 def _sides_claims(measures: Mapping[str, Any]) -> list[Claim]:
@@ -93,7 +93,7 @@ def _regions_cells(method: str, share: float, frequencies: Sequence[float], exte
     ]
 
 
-def _regions_outcome(name: str, share: float, claims_of: Any, results: Sequence[Result]) -> Outcome:
+def _regions_outcome(name: str, share: float, claims_of: Any, results: Sequence[Run]) -> Outcome:
     found = [result.measures for result in done(results)]
     users = [user for measures in found for user in measures["users"]]
     drawn = [measures["drawn"] for measures in found if measures["drawn"]]
@@ -101,7 +101,7 @@ def _regions_outcome(name: str, share: float, claims_of: Any, results: Sequence[
     best = max(drawn, key=lambda one: min(map(one["levels"].count, range(1, 6))), default=None)
     title = PAPER.about(name)["title"]
     caption = f"{title}: the items of one user, and their lines; synthetic 5 × 1000, {share:.0%} observed"
-    pictures = [Picture(name, caption, partial(plot_embedding, **best))] if best else []
+    pictures = [Drawing(name, caption, partial(plot_embedding, **best))] if best else []
     return Outcome(claims=claims_of([float(measures["right"]) for measures in found], users), pictures=pictures)
 
 
@@ -186,7 +186,7 @@ def _convergence_cells(method: str, data: str, extent: Extent) -> list[Cell]:
     ]
 
 
-def _convergence_outcome(name: str, results: Sequence[Result]) -> Outcome:
+def _convergence_outcome(name: str, results: Sequence[Run]) -> Outcome:
     """J has levelled off where the last tenth of the iterations lowers it by less than a thousandth."""
     histories = {f"start {result.seed + 1}": np.array(result.measures["objective"]) for result in done(results)}
     rises = [float(np.diff(history).max()) for history in histories.values()]
@@ -206,7 +206,7 @@ def _convergence_outcome(name: str, results: Sequence[Result]) -> Outcome:
     ]
     drawn = {start: (np.arange(len(history)), history) for start, history in histories.items()}
     caption = "Objective J in every iteration of gradient descent, from several starts"
-    picture = Picture(name, caption, partial(plot_convergence, drawn, x="iterations"))
+    picture = Drawing(name, caption, partial(plot_convergence, drawn, x="iterations"))
     return Outcome(claims=claims, pictures=[picture] if histories else [])
 
 
@@ -230,7 +230,7 @@ def _validation_cells(extent: Extent) -> list[Cell]:
     ]
 
 
-def _validation_outcome(results: Sequence[Result]) -> Outcome:
+def _validation_outcome(results: Sequence[Run]) -> Outcome:
     claims, pictures = [], []
     for (data,), ones in groups(results, "data").items():
         lines = {
@@ -239,7 +239,7 @@ def _validation_outcome(results: Sequence[Result]) -> Outcome:
         }
         claims += _validation_claims(data, lines)
         caption = f"Zero-one error of each stage of HMF on one held-out rating of each user, {data}"
-        pictures.append(Picture(f"thesis-figure-3.9-{data}", caption, partial(_draw_validation, lines)))
+        pictures.append(Drawing(f"thesis-figure-3.9-{data}", caption, partial(_draw_validation, lines)))
     return Outcome(claims=claims, pictures=pictures)
 
 
@@ -302,10 +302,10 @@ Errors = Mapping[str, tuple[NDArray[Any], NDArray[Any]]]
 """Training and test errors of each method, in the order of alpha."""
 
 
-def tradeoff(results: Iterable[Result], metric: str) -> Errors:
+def tradeoff(results: Iterable[Run], metric: str) -> Errors:
     """Return training and test errors of each method; means over splits."""
 
-    def along(ones: Iterable[Result], measure: str) -> NDArray[Any]:
+    def along(ones: Iterable[Run], measure: str) -> NDArray[Any]:
         return np.array([sample.mean for sample in means(ones, measure, "settings.alpha").values()])
 
     return {
@@ -356,10 +356,10 @@ def _tradeoff_100k(extent: Extent) -> list[Cell]:
     return _tradeoff_cells(("MMMF", "HMF"), steps, 1 if extent == "quick" else 3, "ml-100k")
 
 
-def _outcome_100k(results: Sequence[Result]) -> Outcome:
+def _outcome_100k(results: Sequence[Run]) -> Outcome:
     errors = tradeoff(results, "nmae")
     caption = "Test against training NMAE along λ, MovieLens 100K, d = 100"
-    picture = Picture("thesis-figure-3.12", caption, partial(plot_tradeoff, errors, error="NMAE"))
+    picture = Drawing("thesis-figure-3.12", caption, partial(plot_tradeoff, errors, error="NMAE"))
     claims = [claim_lower(errors, "HMF", ["MMMF"], "nmae", "MovieLens 100K")]
     return Outcome(claims=claims, pictures=[picture] if errors else [])
 
@@ -378,14 +378,14 @@ def _tradeoff_made(extent: Extent) -> list[Cell]:
     ]
 
 
-def _outcome_made(results: Sequence[Result]) -> Outcome:
+def _outcome_made(results: Sequence[Run]) -> Outcome:
     claims, pictures = [], []
     for (density,), ones in groups(results, "made.density").items():
         errors, percent, panel = tradeoff(ones, "mae"), round(100 * density), "abcdef"[_DENSITIES.index(density)]
         title = f"({panel}) {percent} % observed"
         claims.append(claim_lower(errors, "PMMMF", ["MMMF", "ALS"], "mae", title))
         caption = f"Test against training MAE along λ, synthetic 1000 × 1000 with {percent} % observed, d = 100"
-        pictures.append(Picture(f"thesis-figure-4.2{panel}", caption, partial(_draw_made, errors, title)))
+        pictures.append(Drawing(f"thesis-figure-4.2{panel}", caption, partial(_draw_made, errors, title)))
     return Outcome(claims=claims, pictures=pictures)
 
 
@@ -429,11 +429,11 @@ def _error_cells(extent: Extent) -> list[Cell]:
     ]
 
 
-def _by_factors(results: Iterable[Result], metric: str) -> Lines:
+def _by_factors(results: Iterable[Run], metric: str) -> Lines:
     return curves(results, metric, "method", "settings.n_factors")
 
 
-def _error_outcome(results: Sequence[Result]) -> Outcome:
+def _error_outcome(results: Sequence[Run]) -> Outcome:
     """The points that missed the training error are not drawn: beside them the others cannot be read."""
     lines, reached = _by_factors(results, "nmae"), means(results, "reached", "method", "settings.n_factors")
     met = {place for place, sample in reached.items() if sample.mean >= 1}
@@ -447,7 +447,7 @@ def _error_outcome(results: Sequence[Result]) -> Outcome:
         )
     drawn = _only(lines, lambda name, d: (name, d) in met)
     caption = "Test NMAE against the number of factors, MovieLens 100K"
-    picture = Picture("thesis-figure-3.11", caption, partial(_draw_lines, drawn))
+    picture = Drawing("thesis-figure-3.11", caption, partial(_draw_lines, drawn))
     # Elsewhere the figure compares nothing.
     fair = _only(lines, lambda _, d: met.issuperset((name, d) for name in lines))
     claims = [_claim_few_factors(fair), _claim_balanced(drawn.get("HMF", {}))]
@@ -514,7 +514,7 @@ def _time_cells(extent: Extent) -> list[Cell]:
     ]
 
 
-def _time_outcome(results: Sequence[Result]) -> Outcome:
+def _time_outcome(results: Sequence[Run]) -> Outcome:
     claims, pictures = [], []
     for (data,), ones in groups(results, "data").items():
         lines = _by_factors(ones, "fit_seconds")
@@ -524,7 +524,7 @@ def _time_outcome(results: Sequence[Result]) -> Outcome:
             seconds = {name: [line[d].mean for d in shared] for name, line in lines.items()}
             caption = f"Seconds of a fit on one thread against the number of factors, {data}"
             draw = partial(plot_scaling, shared, seconds, size="number of factors d")
-            pictures.append(Picture(f"thesis-figure-3.13-{data}", caption, draw))
+            pictures.append(Drawing(f"thesis-figure-3.13-{data}", caption, draw))
     return Outcome(claims=claims, pictures=pictures)
 
 
@@ -574,10 +574,10 @@ def _recovery_cells(extent: Extent) -> list[Cell]:
     ]
 
 
-def _recovery_outcome(results: Sequence[Result]) -> Outcome:
+def _recovery_outcome(results: Sequence[Run]) -> Outcome:
     found = means(results, "fre", "method", "settings.n_factors", "share")
     caption = "Relative error on entries not seen, by share of entries seen and number of factors, synthetic 500 × 500"
-    picture = Picture("thesis-figure-3.15", caption, partial(_draw_recovery, found))
+    picture = Drawing("thesis-figure-3.15", caption, partial(_draw_recovery, found))
     return Outcome(claims=_recovery_claims(found), pictures=[picture] if found else [])
 
 
@@ -650,7 +650,7 @@ def _cells_319(extent: Extent) -> list[Cell]:
     ]
 
 
-def _by_protocol(results: Iterable[Result]) -> Iterator[Result]:
+def _by_protocol(results: Iterable[Run]) -> Iterator[Run]:
     """Yield one result for each protocol that a cell measured: "weak:nmae" becomes nmae of the protocol weak."""
     for result in results:
         for protocol in ("weak", "strong"):
@@ -659,7 +659,7 @@ def _by_protocol(results: Iterable[Result]) -> Iterator[Result]:
             yield replace(result, parameters={**result.parameters, "protocol": protocol}, measures=measures)
 
 
-def _outcome_319(results: Sequence[Result]) -> Outcome:
+def _outcome_319(results: Sequence[Run]) -> Outcome:
     rows = PAPER.rows("thesis-table-3.19", list(_by_protocol(results)))
     return Outcome(rows=rows, claims=[_claim_combined(rows), _claim_first(rows)])
 
@@ -703,7 +703,7 @@ def _cells_41(extent: Extent) -> list[Cell]:
     ]
 
 
-def _outcome_41(results: Sequence[Result]) -> Outcome:
+def _outcome_41(results: Sequence[Run]) -> Outcome:
     claims = []
     for metric in ("mae", "rmse"):
         here = means(results, metric, "method")

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from cofactor import published
 from cofactor.evaluation.running import Cell, cell
-from cofactor.evaluation.store import Result
+from cofactor.evaluation.store import Run
 from cofactor.experiments.li_work import MEASURES, chains_split, learned_split, random_split
 from cofactor.experiments.papers import Paper, checksum
-from cofactor.experiments.reproduction import EXTENTS, Claim, Extent, Outcome, Picture, Sample
+from cofactor.experiments.reproduction import EXTENTS, Claim, Drawing, Extent, Outcome, Sample
 from cofactor.experiments.results import means, points
 from cofactor.plots import plot_parameter_lines
 from cofactor.text import without_zero
@@ -96,7 +96,7 @@ Found = Mapping[str, Mapping[str, Sample]]
 """Means over the splits, by measure and method; a variant stands behind the method and a comma."""
 
 
-def _outcome(name: str, results: Sequence[Result]) -> Outcome:
+def _outcome(name: str, results: Sequence[Run]) -> Outcome:
     """Return the rows of a table, and claims on the means."""
     results = list(_by_row(results))
     methods = published.load(PAPER.about(name)["tables"][0]).methods
@@ -114,7 +114,7 @@ def _outcome(name: str, results: Sequence[Result]) -> Outcome:
     )
 
 
-def _by_row(results: Iterable[Result]) -> Iterator[Result]:
+def _by_row(results: Iterable[Run]) -> Iterator[Run]:
     """Yield results, those of several rows as one of each row, whose name stands before a stroke."""
     for result in results:
         rows: dict[str, dict[str, Any]] = {}
@@ -127,9 +127,9 @@ def _by_row(results: Iterable[Result]) -> Iterator[Result]:
             yield result
 
 
-def _pictures(found: Found) -> list[Picture]:
+def _pictures(found: Found) -> list[Drawing]:
     caption = "Label PCA on cal500 by the number of dimensions, with the printed numbers"
-    return [Picture("li-table-7.6", caption, partial(_draw_dimensions, found))] if found["micro_f1"] else []
+    return [Drawing("li-table-7.6", caption, partial(_draw_dimensions, found))] if found["micro_f1"] else []
 
 
 def _draw_dimensions(found: Found) -> Axes:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from cofactor import published
 from cofactor.evaluation.running import Cell
 from cofactor.evaluation.significance import Scores
-from cofactor.evaluation.store import Result
+from cofactor.evaluation.store import Run
 from cofactor.experiments.papers import Paper, label_cell, samples
-from cofactor.experiments.reproduction import Claim, Extent, Outcome, Picture
+from cofactor.experiments.reproduction import Claim, Drawing, Extent, Outcome
 from cofactor.experiments.results import (
     PRINTED,
     Curves,
@@ -65,7 +65,7 @@ def _table_cells(extent: Extent) -> list[Cell]:
     return [_cell(method, *place, share, **way) for place in places for method, share, way in ways]
 
 
-def _table_outcome(results: Sequence[Result]) -> Outcome:
+def _table_outcome(results: Sequence[Run]) -> Outcome:
     table = published.load("mnmtf-2")
     sources: dict[tuple[str, str], Scores | None] = {}
     for metric in table.metrics:
@@ -77,7 +77,7 @@ def _table_outcome(results: Sequence[Result]) -> Outcome:
     return Outcome(rows=rows, claims=[*claims, *methods_differ(tests, "ours")])
 
 
-def better_than_all_features(table: Published, results: Sequence[Result]) -> list[Claim]:
+def better_than_all_features(table: Published, results: Sequence[Run]) -> list[Claim]:
     """Return, for each data set, the claim that ML-kNN does at least as well after MNMTF as on all features.
 
     Once for the update which does not depend on the scale of the factors, and once for the one that is printed.
@@ -99,7 +99,7 @@ def better_than_all_features(table: Published, results: Sequence[Result]) -> lis
     return claims
 
 
-def worst_of_all(table: Published, results: Sequence[Result], loser: str = "MLDA") -> Claim:
+def worst_of_all(table: Published, results: Sequence[Run], loser: str = "MLDA") -> Claim:
     """Return the claim that one of the methods is the worst of all on every data set, by every measure."""
     every = [measured_scores(table, results, metric, table.methods) for metric in table.metrics]
     place = table.methods.index(loser)
@@ -127,13 +127,13 @@ def _figure_cells(extent: Extent) -> list[Cell]:
     ]
 
 
-def _figure_outcome(results: Sequence[Result]) -> Outcome:
+def _figure_outcome(results: Sequence[Run]) -> Outcome:
     # ML-kNN on all features has one number, at the share 1.
     losses = {
         data: curves(ones, "hamming", "method", "dimensions") for (data,), ones in groups(results, "data").items()
     }
     pictures = [
-        Picture(
+        Drawing(
             f"mnmtf-figure-2-{data}",
             f"Hamming loss of ML-kNN along the share of dimensions that are left, {data}",
             partial(_draw, of_data),

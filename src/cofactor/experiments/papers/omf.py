@@ -8,7 +8,7 @@ from typing import Any
 from cofactor import published
 from cofactor.evaluation.running import Cell
 from cofactor.evaluation.significance import Scores
-from cofactor.evaluation.store import Result
+from cofactor.evaluation.store import Run
 from cofactor.experiments.label_work import folds
 from cofactor.experiments.papers import VARIANTS, Paper, label_cell, samples
 from cofactor.experiments.reproduction import Claim, Extent, Outcome
@@ -69,7 +69,7 @@ def _declared(method: str, data: str) -> dict[str, Any]:
     return {"settings": {**known, "n_components": facts["components"][method][data]}, **grid}
 
 
-def _outcome(results: Sequence[Result]) -> Outcome:
+def _outcome(results: Sequence[Run]) -> Outcome:
     """Hold the printed numbers, and ours by either cut, against each other."""
     table, metric = published.load("omf-2"), "micro_f1"
     sources: dict[tuple[str, str], Scores | None] = {(metric, PRINTED): printed_scores(table, metric).complete}
@@ -88,7 +88,7 @@ def _outcome(results: Sequence[Result]) -> Outcome:
     )
 
 
-def cuts(results: Sequence[Result]) -> dict[tuple[str, str], tuple[float, float]]:
+def cuts(results: Sequence[Run]) -> dict[tuple[str, str], tuple[float, float]]:
     """Return the mean micro F1 of each data set and method, by the plain cut and by the learned one."""
     return {
         (data, method): (ways[""].mean, ways[LEARNED].mean)
@@ -126,7 +126,7 @@ def learning_the_cut(reached: Mapping[tuple[str, str], tuple[float, float]]) -> 
     )
 
 
-def seen_rows(results: Sequence[Result]) -> Claim:
+def seen_rows(results: Sequence[Run]) -> Claim:
     """Return the claim that the printed number of OMF on medical is one of training rows."""
     ways = samples(results, ["micro_f1"]).get(("medical", "", "OMF", "micro_f1"), {})
     printed = published.value("omf-2", "OMF", "micro_f1", data="medical")

@@ -19,10 +19,10 @@ from cofactor.checks import AUTO, check_flag, make_generator, one_of, whole
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.boosting import ROUNDING, best_cuts, pair_weights, reweigh, side_sums, step_terms
 from cofactor.kernels.threads import parallel_for
-from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.base import Capabilities, CheckedFeatures, LabelModel, TrainingData
 from cofactor.labels.explaining import ScorePart, ScoreParts
-from cofactor.labels.fit_input import ENOUGH, PARTS
 from cofactor.labels.scaling import is_wide_sparse
+from cofactor.labels.training_data import ENOUGH, PARTS
 from cofactor.metrics.ranking import ranking_loss
 from cofactor.model.estimator import learned, param
 from cofactor.passes import is_sparse
@@ -60,7 +60,7 @@ _FEATURES_PER_TASK = 32
 _CELLS = 1 << 22  # of stumps that are asked of instances at the same time
 
 
-class Labels(NamedTuple):
+class LabelRows(NamedTuple):
     """Which labels are on, as kernels want it."""
 
     indptr: NDArray[np.int64]
@@ -78,7 +78,7 @@ class BoostingState(Protocol):
     """What a kind of boosting knows of its course: the weights, and what follows from a cut."""
 
     weights: NDArray[np.float64]
-    labels: Labels
+    labels: LabelRows
     ranking: bool
 
     def outputs(self, sides: SplitSums) -> NDArray[np.float64]:
@@ -186,11 +186,11 @@ class StumpBoosting(LabelModel):
     def _capabilities(self) -> Capabilities:
         return replace(super()._capabilities(), scales=("none",))  # cuts move with the scale of a feature
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         n, L = data.labels.shape
         return 16 * n * L + 24 * int(data.features.size)
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         X, Y, monitor = data.features, data.labels, data.monitor
         self.presence_ = self.stumps == "presence" or (self.stumps == AUTO and is_wide_sparse(X))
         n_rounds = self._chosen_rounds(data) if self.n_estimators == AUTO else int(self.n_estimators)
@@ -231,7 +231,7 @@ class StumpBoosting(LabelModel):
                 break
         return found
 
-    def _chosen_rounds(self, data: FitInput) -> int:
+    def _chosen_rounds(self, data: TrainingData) -> int:
         """Return the number of rounds with the least loss on a quarter of the instances, held out; keep its scores."""
         n = data.n_instances
         if n < PARTS:
@@ -259,7 +259,7 @@ class StumpBoosting(LabelModel):
             data.cache.held_out = (test, kept)
         return max(1, best[1])
 
-    def _held_out(self, data: FitInput) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    def _held_out(self, data: TrainingData) -> tuple[NDArray[np.int64], NDArray[Any]]:
         kept = data.cache.held_out
         return super()._held_out(data) if kept is None or data.weights is not None else kept
 
@@ -317,12 +317,12 @@ class _CutPart(ScorePart):
         return self.used[shares != 0], shares[shares != 0]
 
 
-def labels_of(Y: sparse.csr_array) -> Labels:
+def labels_of(Y: sparse.csr_array) -> LabelRows:
     """Return which labels are on, as kernels want it."""
-    return Labels(Y.indptr.astype(np.int64), Y.indices.astype(np.int64))
+    return LabelRows(Y.indptr.astype(np.int64), Y.indices.astype(np.int64))
 
 
-def _row_numbers(labels: Labels) -> NDArray[np.int64]:
+def _row_numbers(labels: LabelRows) -> NDArray[np.int64]:
     return np.repeat(np.arange(len(labels.indptr) - 1), np.diff(labels.indptr))
 
 
@@ -492,7 +492,7 @@ class AdaBoostMR(StumpBoosting):
 
     _paper: ClassVar[Mapping[str, Any]] = {"threshold": "global", "instance_cuts": False}
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         super()._fit(data)
         if not self.instance_cuts or data.labels.shape[1] == 1:
             return
@@ -500,7 +500,7 @@ class AdaBoostMR(StumpBoosting):
         self.intercept_ -= self.intercept_ @ slope + constant  # the cut is a sum over the same features
         self.steps_ -= (self.steps_ @ slope)[:, None]
 
-    def _held_out(self, data: FitInput) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    def _held_out(self, data: TrainingData) -> tuple[NDArray[np.int64], NDArray[Any]]:
         if self.instance_cuts:  # the scores that the fit kept have no cuts
             return LabelModel._held_out(self, data)
         return super()._held_out(data)

@@ -16,8 +16,8 @@ from cofactor.checks import AUTO, make_generator, number, resolve_size, size, wh
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.backprop import ranking_epoch
 from cofactor.labels.adaptation.boosting import cut_regression
-from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
-from cofactor.labels.fit_input import ENOUGH
+from cofactor.labels.base import CheckedFeatures, LabelModel, TrainingData
+from cofactor.labels.training_data import ENOUGH
 from cofactor.metrics.ranking import ranking_loss
 from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
@@ -120,11 +120,11 @@ class BPMLL(LabelModel):
         """Return the number of hidden units."""
         return max(1, int(resolve_size(self.n_hidden, n_features)))
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         (n, D), L = data.features.shape, data.labels.shape[1]
         return 12 * self._n_hidden(D) * (D + L) + 24 * n * L + 16 * int(data.features.size)
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         X, Y, monitor = data.features, _at_least_two(data.labels), data.monitor
         generator = make_generator(self.random_state)
         self.decay_ = self._chosen_decay(data) if isinstance(self.decay, str) else float(self.decay)
@@ -182,7 +182,7 @@ class BPMLL(LabelModel):
                 break
         return net.of(np.float64), history
 
-    def _chosen_decay(self, data: FitInput) -> float:
+    def _chosen_decay(self, data: TrainingData) -> float:
         """Return the decay with the least ranking loss on a quarter of the instances, which is held out."""
         n = data.n_instances
         if n < ENOUGH:

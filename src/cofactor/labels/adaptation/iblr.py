@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from cofactor.checks import check_flag, check_jobs, make_generator, number
 from cofactor.labels.adaptation.neighbours import NeighbourModel
-from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.base import Capabilities, CheckedFeatures, LabelModel, TrainingData
 from cofactor.labels.explaining import LinearPart, ScorePart, ScoreParts, VotePart
 from cofactor.labels.learners.base import Learner, check_label_learners, give_probabilities
 from cofactor.labels.learners.fitting import check_estimator, fit_label_learners, takes_sparse
@@ -107,18 +107,18 @@ class IBLR(NeighbourModel):
         probabilities = give_probabilities(learners, fitted)
         return replace(super()._capabilities(), probabilities=probabilities, explanations=linear)
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         n, L = data.labels.shape
         D = L + (data.features.shape[1] if self.with_features else 0)
         regression = LogisticRegression() if self.estimator is None else self.estimator
         together = suits_logistics(regression, (n, D), L)
         return 8 * L * D + (together_bytes((n, D)) if together else 0)
 
-    def _learn(self, counts: Callable[[], sparse.csr_array], data: FitInput) -> None:
+    def _learn(self, counts: Callable[[], sparse.csr_array], data: TrainingData) -> None:
         columns, L = self._columns(counts(), data.features), data.labels.shape[1]
         estimator, self.cost_ = self.estimator, None
         if estimator is None:
-            self.cost_ = 4 / ridge_penalty(FitInput(columns, data.labels))
+            self.cost_ = 4 / ridge_penalty(TrainingData(columns, data.labels))
             estimator = LogisticRegression(C=self.cost_, max_iter=1000)
         if is_sparse(columns) and not self.with_features and not takes_sparse(estimator):
             columns = columns.toarray()
@@ -135,7 +135,7 @@ class IBLR(NeighbourModel):
         chosen = {} if self.cost_ is None else {"estimator": LogisticRegression(C=self.cost_, max_iter=1000)}
         return super()._resolved_params() | chosen
 
-    def _held_out(self, data: FitInput) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    def _held_out(self, data: TrainingData) -> tuple[NDArray[np.int64], NDArray[Any]]:
         return LabelModel._held_out(self, data)  # the regressions have learned from all instances
 
     def _columns(self, counts: sparse.csr_array, X: CheckedFeatures) -> CheckedFeatures:

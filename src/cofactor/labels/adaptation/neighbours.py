@@ -20,11 +20,11 @@ from cofactor.checks import AUTO, check_number, make_generator, number, one_of, 
 from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.kernels.nearest import nearest, sparse_products
 from cofactor.kernels.threads import parallel_for
-from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.base import Capabilities, CheckedFeatures, LabelModel, TrainingData
 from cofactor.labels.decisions import JOINT
 from cofactor.labels.explaining import ScoreParts, VotePart
 from cofactor.labels.features import squared_lengths
-from cofactor.labels.fit_input import sampled
+from cofactor.labels.training_data import sampled
 from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
 from cofactor.passes import is_sparse
@@ -150,7 +150,7 @@ _QUARTER = 0.25
 _NARROW = 1e-6  # relative difference below which squared lengths of rows are equal
 
 
-def priors(data: FitInput) -> NDArray[np.float64]:
+def priors(data: TrainingData) -> NDArray[np.float64]:
     """Return the share of the instances that have each label."""
     return np.bincount(data.labels.indices, minlength=data.labels.shape[1]) / data.n_instances
 
@@ -247,7 +247,7 @@ class NeighbourModel(LabelModel):
     _numbers_tried: ClassVar[tuple[int, ...]] = (5, 10, 20, 50)
 
     @abstractmethod
-    def _learn(self, counts: Callable[[], sparse.csr_array], data: FitInput) -> None:
+    def _learn(self, counts: Callable[[], sparse.csr_array], data: TrainingData) -> None:
         """Learn from how many neighbours of each training instance have each label; `n_neighbors_` is set.
 
         They are searched where `counts` is called.
@@ -265,7 +265,7 @@ class NeighbourModel(LabelModel):
         n = X.shape[0]
         return min(self._errors(nearest_rows(X, X, min(max(self._sizes_for(n)), n - 1), exclude_self=True), Y).values())
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         n, given = data.n_instances, self.n_neighbors != AUTO
         warn_of_neighbours(self, n)
         most = self._at_most(min(int(self.n_neighbors) if given else max(self._sizes_for(n)), n - 1))
@@ -307,7 +307,7 @@ class NeighbourModel(LabelModel):
     def _resolved_params(self) -> dict[str, Any]:
         return {"n_neighbors": max(1, self.n_neighbors_)}
 
-    def _held_out(self, data: FitInput) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    def _held_out(self, data: TrainingData) -> tuple[NDArray[np.int64], NDArray[Any]]:
         neighbours = data.cache.neighbours
         if neighbours is None or data.weights is not None or data.n_instances < 3:  # its copy would be a neighbour
             return super()._held_out(data)
@@ -366,7 +366,7 @@ def label_counts(neighbours: NDArray[np.int64], Y: sparse.csr_array) -> sparse.c
     return sparse.csr_array(near @ Y.astype(np.int64))
 
 
-def _graph(data: FitInput, k: int) -> NDArray[np.int64]:
+def _graph(data: TrainingData, k: int) -> NDArray[np.int64]:
     """Return the k nearest other instances of each, or all others; a `FeatureSpace` keeps those that were found."""
     k = min(k, data.n_instances - 1)
     near = None if data.space is None else data.space.neighbours
@@ -444,7 +444,7 @@ class MLkNN(NeighbourModel):
 
     _paper: ClassVar[Mapping[str, Any]] = {"n_neighbors": 10}
 
-    def _learn(self, counts: Callable[[], sparse.csr_array], data: FitInput) -> None:
+    def _learn(self, counts: Callable[[], sparse.csr_array], data: TrainingData) -> None:
         Y, n, k, found = data.labels, data.n_instances, self.n_neighbors_, counts()
         n_on = np.bincount(Y.indices, minlength=Y.shape[1])
         on = _histogram(found * Y.astype(np.int64), n_on, k)  # the product keeps instances with the label
@@ -567,7 +567,7 @@ class BRkNN(NeighbourModel):
                 advice=("it needs ", Argument("threshold", JOINT)),
             )
 
-    def _learn(self, counts: Callable[[], sparse.csr_array], data: FitInput) -> None:
+    def _learn(self, counts: Callable[[], sparse.csr_array], data: TrainingData) -> None:
         self.prior_ = priors(data)
 
     def _of_counts(self, counts: sparse.csr_array, X: CheckedFeatures) -> NDArray[Any]:
@@ -657,7 +657,7 @@ class KNNVote(NeighbourModel):
     _paper: ClassVar[Mapping[str, Any]] = {"scale": "rows"}
     _numbers_tried: ClassVar[tuple[int, ...]] = (1, 3, 5, 9, 15, 25, 51)
 
-    def _learn(self, counts: Callable[[], sparse.csr_array], data: FitInput) -> None:
+    def _learn(self, counts: Callable[[], sparse.csr_array], data: TrainingData) -> None:
         self.prior_ = priors(data)
 
     def _of_counts(self, counts: sparse.csr_array, X: CheckedFeatures) -> NDArray[Any]:

@@ -11,10 +11,10 @@ from joblib import delayed
 from numpy.typing import NDArray
 
 from cofactor.checks import AUTO, check_jobs, make_generator, number, one_of, size, whole
-from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
-from cofactor.labels.fit_input import PARTS
+from cofactor.labels.base import Capabilities, CheckedFeatures, LabelModel, TrainingData
 from cofactor.labels.learners.base import check_label_learners
 from cofactor.labels.learners.trees import GrownTree, TreeData, TreeSettings, TreesLearner, grow_tree
+from cofactor.labels.training_data import PARTS
 from cofactor.model.estimator import learned, param
 from cofactor.model.parallel import in_workers, n_side_by_side
 from cofactor.passes import is_sparse
@@ -44,7 +44,7 @@ class TreeModel(LabelModel):
     def _capabilities(self) -> Capabilities:
         return replace(super()._capabilities(), scales=("none",))  # splits move with the scale of a feature
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         X: Any = data.features
         return 8 * int(X.nnz if is_sparse(X) else X.size) + 200 * data.n_instances  # features by columns; nodes
 
@@ -133,18 +133,18 @@ class MLDecisionTree(TreeModel):
 
     _paper: ClassVar[Mapping[str, Any]] = {"min_samples_leaf": 1}
 
-    def _tree(self, data: FitInput, smallest: int, seed: int) -> TreesLearner:
+    def _tree(self, data: TrainingData, smallest: int, seed: int) -> TreesLearner:
         D = data.features.shape[1]
         settings = TreeSettings(self.criterion, D, self.max_depth, smallest, self.ccp_alpha)
         return TreesLearner.of_grown([grow_tree(TreeData.of(data.features, data.labels), settings, seed)], D)
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         seed = self._seed()
         chosen = isinstance(self.min_samples_leaf, str)
         self.min_samples_leaf_ = self._chosen_leaf(data, seed) if chosen else int(self.min_samples_leaf)
         self.learners_ = self._tree(data, self.min_samples_leaf_, seed)
 
-    def _chosen_leaf(self, data: FitInput, seed: int) -> int:
+    def _chosen_leaf(self, data: TrainingData, seed: int) -> int:
         """Return the least number of instances in a leaf with the least squared error on a quarter of them."""
         n = data.n_instances
         if n < PARTS:
@@ -225,11 +225,11 @@ class MLForest(TreeModel):
     max_features: str | int | float | None = param(size(also=["sqrt", "log2", None]), default="sqrt")
     n_jobs: int | None = param(check_jobs, default=None)
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         kept = 12 * self.n_estimators * int(data.labels.nnz)  # a share and its place for each label of an instance
         return super()._fit_bytes(data) + kept
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         (n, D), T = data.features.shape, self.n_estimators
         random_forest = self.trees == "random-forest"
         settings = TreeSettings(

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor.checks import check_choice, number, whole
 from cofactor.correlation import maximum_spanning_tree
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.base import Capabilities, CheckedFeatures, LabelModel, TrainingData
 from cofactor.labels.decisions import JOINT
 from cofactor.labels.features import column_means
 from cofactor.labels.penalty import penalty, ridge_penalty
@@ -72,7 +72,7 @@ class Field(Protocol):
     def with_features(self) -> bool:
         """Return whether a pair has a weight for each feature, beside a constant one."""
 
-    def learn(self, data: FitInput, alpha: float, max_iter: int, tol: float) -> tuple[Result, Weights]:
+    def learn(self, data: TrainingData, alpha: float, max_iter: int, tol: float) -> tuple[Result, Weights]:
         """Return how a fit went, and the weights."""
 
     def marginals(self, X: CheckedFeatures, weights: Weights) -> Floats:
@@ -98,11 +98,11 @@ class SetField:
     pairs: PairForm
     with_features: bool
 
-    def learn(self, data: FitInput, alpha: float, max_iter: int, tol: float) -> tuple[Result, Weights]:
+    def learn(self, data: TrainingData, alpha: float, max_iter: int, tol: float) -> tuple[Result, Weights]:
         """Return how a fit went, and the weights."""
         return by_lbfgs(self.problem(data, alpha), data, max_iter, tol)
 
-    def problem(self, data: FitInput, alpha: float) -> SetLikelihoodProblem:
+    def problem(self, data: TrainingData, alpha: float) -> SetLikelihoodProblem:
         """Return the problem of a fit."""
         return SetLikelihoodProblem(
             data.features,
@@ -114,7 +114,7 @@ class SetField:
             weights=data.weights,
         )
 
-    def mean_loss(self, data: FitInput, weights: Weights) -> float:
+    def mean_loss(self, data: TrainingData, weights: Weights) -> float:
         """Return the mean of -log P over instances."""
         total, done, own = 0.0, 0, self._own(data.labels)
         for scores in self._scores(data.features, weights):
@@ -176,7 +176,7 @@ class TreeField:
         """Return the pairs."""
         return self.tree.pairs()
 
-    def learn(self, data: FitInput, alpha: float, max_iter: int, tol: float) -> tuple[Result, Weights]:
+    def learn(self, data: TrainingData, alpha: float, max_iter: int, tol: float) -> tuple[Result, Weights]:
         """Return how a fit went, and the weights."""
         penalties = {"W": L2(alpha), "V": L2(alpha)}
         problem = TreeLikelihoodProblem(data.features, data.labels, self.tree, penalties, weights=data.weights)
@@ -199,7 +199,7 @@ class TreeField:
 
 
 def by_lbfgs(
-    problem: SetLikelihoodProblem | TreeLikelihoodProblem, data: FitInput, max_iter: int, tol: float
+    problem: SetLikelihoodProblem | TreeLikelihoodProblem, data: TrainingData, max_iter: int, tol: float
 ) -> tuple[Result, Weights]:
     """Return how L-BFGS went from zero, and the weights."""
     settings: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "memory": _MEMORY}
@@ -276,7 +276,7 @@ class CRF(LabelModel):
     _paper: ClassVar[Mapping[str, Any]] = {"alpha": 1.0, "threshold": JOINT}
 
     @abstractmethod
-    def _choose(self, data: FitInput) -> None:
+    def _choose(self, data: TrainingData) -> None:
         """Choose the attributes that the field is made of."""
 
     @abstractmethod
@@ -290,7 +290,7 @@ class CRF(LabelModel):
     def _capabilities(self) -> Capabilities:
         return replace(super()._capabilities(), weights="any")
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         self.alpha_ = chosen_alpha(self.alpha, data)
         self._choose(data)
         if self.set_sizes is not None:
@@ -307,7 +307,7 @@ class CRF(LabelModel):
                 advice=("leave it out, or take ", Argument("threshold", JOINT)),
             )
 
-    def _resolved_sizes(self, data: FitInput) -> NDArray[np.int64]:
+    def _resolved_sizes(self, data: TrainingData) -> NDArray[np.int64]:
         """Return the least and the largest number of the labels that vary."""
         counts, always = np.diff(data.labels.indptr), int(np.count_nonzero(self.constant_ == 1))
         if isinstance(self.set_sizes, str):
@@ -329,7 +329,7 @@ class CRF(LabelModel):
             )
         return np.asarray(sizes, dtype=np.int64)
 
-    def _learn(self, data: FitInput) -> None:
+    def _learn(self, data: TrainingData) -> None:
         """Learn the weights of the field that was chosen."""
         result, weights = self._field().learn(data, self.alpha_, self.max_iter, self.tol)
         warn_if_unfinished(result, self)
@@ -422,7 +422,7 @@ class CRF(LabelModel):
             raise InvalidInputError(f"expected weights of pairs of shape {expected}, found {self.pair_coef_.shape}")
 
 
-def chosen_alpha(alpha: float | str, data: FitInput) -> float:
+def chosen_alpha(alpha: float | str, data: TrainingData) -> float:
     """Return the weight of the penalty: the given one, or one that suits the data.
 
     This is as heavy beside logistic losses as the best one of ridge regression, which grows with the weights of the

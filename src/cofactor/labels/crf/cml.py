@@ -10,7 +10,7 @@ from scipy import sparse
 
 from cofactor.checks import AUTO, check_number, make_generator, one_of, whole
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.labels.base import Capabilities, FitInput
+from cofactor.labels.base import Capabilities, TrainingData
 from cofactor.labels.crf.base import CRF, Field, SetField
 from cofactor.labels.crf.gibbs import BATCH, NONE, PERCEPTRON, STOPPINGS, UPDATES, GibbsField
 from cofactor.labels.transformation.powersets import check_label_sets, distinct_sets
@@ -190,7 +190,7 @@ class CML(CRF):
                 advice="leave it out, or take 'supported'",
             )
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         (n, D), L = data.features.shape, data.labels.shape[1]
         if self.inference == EXACT and L > _MOST_EXACT:
             raise InvalidInputError(
@@ -215,7 +215,7 @@ class CML(CRF):
         """Return whether all label sets are looked at."""
         return self.inference == EXACT or (self.inference == AUTO and n_labels <= _ENUMERATED)
 
-    def _choose(self, data: FitInput) -> None:
+    def _choose(self, data: TrainingData) -> None:
         rows, _ = distinct_sets(data.labels)
         self.sets_ = sparse.csr_array(data.labels[rows])
         L = data.labels.shape[1]

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cofactor.labels.crf.base import SetField, Sizes, Weights
 from cofactor.labels.features import CheckedFeatures, column_means, squared_lengths
-from cofactor.labels.fit_input import FitInput
+from cofactor.labels.training_data import TrainingData
 from cofactor.metrics.labels import micro_f1
 from cofactor.model.convergence import callers_level
 from cofactor.passes import batches
@@ -50,7 +50,7 @@ class Epoch(NamedTuple):
 
 def epochs(
     problem: SampledLikelihoodProblem,
-    data: FitInput,
+    data: TrainingData,
     pairs: PairForm,
     alpha: float,
     update: str,
@@ -125,7 +125,7 @@ class EarlyStopping:
     slope: float = 0.0
     stopped: bool = False
 
-    def run(self, steps: Iterator[Epoch], data: FitInput, max_iter: int, stage: str) -> EarlyStopping:
+    def run(self, steps: Iterator[Epoch], data: TrainingData, max_iter: int, stage: str) -> EarlyStopping:
         """Take up epochs, and return this course."""
         began = time.perf_counter()
         for done, epoch in zip(range(1, max_iter + 1), steps, strict=False):
@@ -209,7 +209,7 @@ class GibbsField:
         """Return whether a pair has a weight for each feature, beside a constant one."""
         return self.seen.with_features
 
-    def learn(self, data: FitInput, alpha: float, max_iter: int, tol: float) -> tuple[Result, Weights]:
+    def learn(self, data: TrainingData, alpha: float, max_iter: int, tol: float) -> tuple[Result, Weights]:
         """Return what stochastic gradients lead to, after as many epochs as a held-out part asks for."""
         if self.with_features:
             _warn_of_far(data.features)
@@ -223,7 +223,7 @@ class GibbsField:
         return replace(result, x=whole.x, certificate=whole.certificate, stopped=whole.stopped), weights
 
     def _trained(
-        self, data: FitInput, alpha: float, max_iter: int, stage: str, held_out: FitInput | None = None
+        self, data: TrainingData, alpha: float, max_iter: int, stage: str, held_out: TrainingData | None = None
     ) -> tuple[Result, Weights]:
         """Return what epochs lead to: the best for held-out instances, or the last."""
         penalties, truth = {"W": L2(alpha), "V": L2(alpha)}, data.labels.toarray() > 0
@@ -236,7 +236,7 @@ class GibbsField:
         result = EarlyStopping(judge).run(steps, data, max_iter, stage).result()
         return result, Weights(**problem.arrays(result.x))
 
-    def _judge(self, problem: SampledLikelihoodProblem, held_out: FitInput) -> Judge:
+    def _judge(self, problem: SampledLikelihoodProblem, held_out: TrainingData) -> Judge:
         """Return the loss of parameters on held-out instances."""
         quick = replace(self, n_sweeps=self.burn_in + max(1, (self.n_sweeps - self.burn_in) // 10))
 

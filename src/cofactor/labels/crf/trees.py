@@ -25,7 +25,7 @@ from cofactor.checks import check_choice, check_jobs, make_generator, number, on
 from cofactor.correlation import MEASURES, greedy_chain, maximum_spanning_tree, measured, random_chain
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.kernels.threads import thread_limit
-from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.base import Capabilities, CheckedFeatures, LabelModel, TrainingData
 from cofactor.labels.crf.base import CRF, LEAST, TreeField, chosen_alpha, strongest_edges, table_of_all
 from cofactor.labels.decisions import JOINT
 from cofactor.labels.penalty import penalty
@@ -77,7 +77,9 @@ def drawn_tree(n_labels: int, generator: np.random.Generator) -> LabelTree:
     return tree_of_edges(maximum_spanning_tree(table + table.T), n_labels)
 
 
-def best_drawn(model: Any, by: str, data: FitInput, draw: Callable[[int, np.random.Generator], LabelTree]) -> LabelTree:
+def best_drawn(
+    model: Any, by: str, data: TrainingData, draw: Callable[[int, np.random.Generator], LabelTree]
+) -> LabelTree:
     """Return the best of the trees that a model draws, of equally good ones the first.
 
     Parameters
@@ -99,7 +101,7 @@ def best_drawn(model: Any, by: str, data: FitInput, draw: Callable[[int, np.rand
     return min(distinct(trees).values(), key=lambda tree: TreeField(tree).learn(data, *learning)[0].objective)
 
 
-def greedy_tree(data: FitInput, learning: tuple[float, int, float]) -> LabelTree:
+def greedy_tree(data: TrainingData, learning: tuple[float, int, float]) -> LabelTree:
     """Return the tree grown edge by edge, each the one that makes the labels of training likeliest.
 
     Trees that no edge joins yet are independent, so that objectives add up, and those of an edge are fits of the two
@@ -132,7 +134,7 @@ def greedy_tree(data: FitInput, learning: tuple[float, int, float]) -> LabelTree
     return tree_of_edges(np.array(trees[0][1], dtype=np.int64).reshape(-1, 2), data.labels.shape[1])
 
 
-def tree_bytes(data: FitInput) -> int:
+def tree_bytes(data: TrainingData) -> int:
     """Return how many bytes a fit takes at least."""
     (n, D), L = data.features.shape, data.labels.shape[1]
     return 8 * (5 * n * L + 25 * D * L + L * L)
@@ -249,7 +251,7 @@ class ChainCRF(CRF):
     order_: NDArray[np.int64] = learned("labels", dtype=int)
     parents_: NDArray[np.int64] = learned("labels", dtype=int)
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         return tree_bytes(data)
 
     def _field(self) -> TreeField:
@@ -258,7 +260,7 @@ class ChainCRF(CRF):
     def _check_field(self) -> None:
         check_tree(self.order_, self.parents_, self._n_varying)
 
-    def _choose(self, data: FitInput) -> None:
+    def _choose(self, data: TrainingData) -> None:
         name = self.order if isinstance(self.order, str) else ""
         if name in SAMPLED:
             tree = best_drawn(self, name, data, drawn_chain)
@@ -366,7 +368,7 @@ class TreeCRF(CRF):
     order_: NDArray[np.int64] = learned("labels", dtype=int)
     parents_: NDArray[np.int64] = learned("labels", dtype=int)
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         return tree_bytes(data)
 
     def _field(self) -> TreeField:
@@ -375,7 +377,7 @@ class TreeCRF(CRF):
     def _check_field(self) -> None:
         check_tree(self.order_, self.parents_, self._n_varying)
 
-    def _choose(self, data: FitInput) -> None:
+    def _choose(self, data: TrainingData) -> None:
         L = data.labels.shape[1]
         if not isinstance(self.structure, str):
             places = label_places(self.structure, self.label_names_.tolist(), "structure")
@@ -481,10 +483,10 @@ class ChainCRFEnsemble(LabelModel):
     def _capabilities(self) -> Capabilities:
         return replace(super()._capabilities(), weights="any")
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         return ChainCRF()._fit_bytes(data) + 8 * self.n_estimators * (data.features.shape[1] + 4) * data.labels.shape[1]
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         self.alpha_ = chosen_alpha(self.alpha, data)
         generator = make_generator(self.random_state)
         drawn = [drawn_chain(data.labels.shape[1], generator) for _ in range(self.n_estimators)]

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.checks import AUTO, check_flag, make_generator, number, one_of, resolve_size, size, whole
-from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.base import Capabilities, CheckedFeatures, LabelModel, TrainingData
 from cofactor.labels.data import check_missing
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.features import scaled_rows
 from cofactor.labels.filling import fill_labels
-from cofactor.labels.fit_input import sampled
 from cofactor.labels.penalty import exact_penalty, penalty, ridge_penalty
 from cofactor.labels.regression import FeatureSpace, linear
+from cofactor.labels.training_data import sampled
 from cofactor.model.estimator import learned, param
 from cofactor.passes import Mapped, batches, in_parts
 
@@ -90,7 +90,7 @@ class CodeModel(LabelModel):
         space = bool(self.fit_intercept)
         return replace(super()._capabilities(), weights="any", chunks=True, shared_space=space)
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         n_labels = data.labels.shape[1]
         space = data.feature_space(self.fit_intercept)
         self.alpha_ = self._chosen_alpha(data, space) if self.alpha == AUTO else float(self.alpha)
@@ -105,7 +105,7 @@ class CodeModel(LabelModel):
         self.offset_ = np.broadcast_to(code.offset, n_labels).copy()
         self.n_components_ = len(code.decoder)
 
-    def _chosen_alpha(self, data: FitInput, space: FeatureSpace) -> float:
+    def _chosen_alpha(self, data: TrainingData, space: FeatureSpace) -> float:
         """Return the penalty with the least leave-one-out error of ridge regression of the labels."""
         if FeatureSpace.too_large(space.X):
             return ridge_penalty(data, bool(self.fit_intercept))
@@ -122,7 +122,7 @@ class CodeModel(LabelModel):
     def _resolved_params(self) -> dict[str, Any]:
         return {"alpha": self.alpha_, "n_components": self.n_components_}
 
-    def _held_out(self, data: FitInput) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    def _held_out(self, data: TrainingData) -> tuple[NDArray[np.int64], NDArray[Any]]:
         space = data.feature_space(self.fit_intercept)
         codes = None if data.known is not None else self._codes_of(data.labels, space)
         if codes is None or self.alpha_ == 0 or data.n_instances < 3 or FeatureSpace.too_large(space.X):

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from cofactor.checks import AUTO, make_generator, number, one_of, whole
 from cofactor.errors import InputWarning, InvalidInputError
-from cofactor.labels.base import FitInput, LabelModel
+from cofactor.labels.base import LabelModel, TrainingData
 from cofactor.labels.embedding.code import Code, CodeModel, coded_by, n_wanted
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import rows_to_compare
@@ -260,7 +260,7 @@ class CompressedSensing(CodeModel):
     _paper: ClassVar[Mapping[str, Any]] = {"n_components": 50, "alpha": 1.0, "decoder": "omp"}
     _score_parts = LabelModel._score_parts  # scores are no sums
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         n, L = data.labels.shape
         m = self._n_rows(L)
         return super()._fit_bytes(data) + 8 * (m * L + n * m + L * L)
@@ -278,7 +278,7 @@ class CompressedSensing(CodeModel):
     def _codes_of(self, Y: sparse.csr_array, space: FeatureSpace) -> Any:
         return _measured(Y, self.decoder_, space)
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         super()._fit(data)
         L = data.labels.shape[1]
         numbers = (L,) if self.decoder == "lasso" else self._numbers(data)
@@ -297,7 +297,7 @@ class CompressedSensing(CodeModel):
                 stacklevel=callers_level(),
             )
 
-    def _numbers(self, data: FitInput) -> tuple[int, ...]:
+    def _numbers(self, data: TrainingData) -> tuple[int, ...]:
         """Return how many labels may be decoded."""
         L = data.labels.shape[1]
         if not isinstance(self.n_nonzero, str):
@@ -305,7 +305,9 @@ class CompressedSensing(CodeModel):
         mean = float(np.average(np.diff(data.labels.indptr), weights=data.weights))
         return tuple(dict.fromkeys(min(max(round(times * mean), 1), L) for times in (1.0, 1.5)))
 
-    def _choose(self, data: FitInput, space: FeatureSpace, shares: tuple[float, ...], numbers: tuple[int, ...]) -> None:
+    def _choose(
+        self, data: TrainingData, space: FeatureSpace, shares: tuple[float, ...], numbers: tuple[int, ...]
+    ) -> None:
         """Take the share of the penalty and the number of labels that are most accurate by leave-one-out codes."""
         rows, codes = rows_to_compare(data.n_instances), self._codes_of(data.labels, space)
         truth, best, first = data.labels[rows], -1.0, self.alpha_

@@ -6,7 +6,7 @@ from typing import Any
 
 from scipy import sparse
 
-from cofactor.labels.base import FitInput
+from cofactor.labels.base import TrainingData
 from cofactor.labels.embedding.code import (
     LARGEST,
     Code,
@@ -71,7 +71,7 @@ class CPLST(CodeModel):
            [ True,  True, False]])
     """
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         L, r = data.labels.shape[1], min(data.features.shape)
         n_side = L if L <= LARGEST or FeatureSpace.too_large(data.features) else r
         return super()._fit_bytes(data) + 8 * (2 * r * L + 3 * n_side**2)

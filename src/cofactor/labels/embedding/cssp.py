@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.checks import make_generator
-from cofactor.labels.base import FitInput
+from cofactor.labels.base import TrainingData
 from cofactor.labels.embedding.code import (
     Code,
     CodeModel,
@@ -83,7 +83,7 @@ class CSSP(CodeModel):
 
     columns_: NDArray[np.int64] = learned("components", dtype=int)
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         n, L = data.labels.shape
         d = n_wanted(self.n_components, L)
         return super()._fit_bytes(data) + 8 * (n * d + 2 * L * L + d * L)

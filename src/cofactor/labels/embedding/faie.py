@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.checks import AUTO, number
-from cofactor.labels.base import Capabilities, FitInput
+from cofactor.labels.base import Capabilities, TrainingData
 from cofactor.labels.embedding.code import Code, CodeModel, check_coding, coded, n_wanted, top_eigenvectors
 from cofactor.labels.penalty import penalty
 from cofactor.labels.regression import FeatureSpace
@@ -87,7 +87,7 @@ class FAiE(CodeModel):
 
     _paper: ClassVar[Mapping[str, Any]] = {"beta": 1.0}
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         n, L = data.labels.shape
         r = min(data.features.shape) if self.beta != 0 else 0
         if n <= L + r:

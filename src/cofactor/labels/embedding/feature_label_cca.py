@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.checks import AUTO, number, one_of
-from cofactor.labels.base import FitInput
+from cofactor.labels.base import TrainingData
 from cofactor.labels.embedding.code import Code, CodeModel, centred_codes, label_means, scatter, top_eigenvectors
 from cofactor.labels.penalty import penalty
 from cofactor.labels.reduction.linear import leading_directions
@@ -102,7 +102,7 @@ class FeatureLabelCCA(CodeModel):
 
     _paper: ClassVar[Mapping[str, Any]] = {"n_components": 50, "alpha": 0.0, "label_penalty": 0.0}
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         L, r = data.labels.shape[1], min(data.features.shape)
         return super()._fit_bytes(data) + 8 * (2 * r * L + 3 * L**2)
 

@@ -13,7 +13,7 @@ from scipy import linalg, sparse
 from cofactor.checks import AUTO, check_flag, make_generator, number, one_of, resolve_size, size, whole
 from cofactor.correlation import co_occurrence, normalized, positive_part, self_tuning_affinity, spectral_groups
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.base import CheckedFeatures, LabelModel, TrainingData
 from cofactor.labels.data import check_missing
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.filling import fill_labels, known_penalty
@@ -205,10 +205,10 @@ class GroPLE(LabelModel):
 
     _paper: ClassVar[Mapping[str, Any]] = {"alpha_u": 0.001, "alpha_r": 10.0, "alpha_z": 0.3}
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         return super()._fit_bytes(data) + 40 * data.labels.shape[1] ** 2  # five tables of label × label
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         X, monitor = data.features, data.monitor
         Y = data.labels if data.known is None else _filled(data, data.known)
         self._choose_penalties(data)
@@ -222,7 +222,7 @@ class GroPLE(LabelModel):
         W = self._embed(together, count, Y.shape[0], groups, generator, monitor)
         self._map(X, Y, together, W, monitor)
 
-    def _choose_penalties(self, data: FitInput) -> None:
+    def _choose_penalties(self, data: TrainingData) -> None:
         alpha = 0.0
         if AUTO in (self.alpha_r, self.alpha_z):
             alpha = ridge_penalty(data, bool(self.fit_intercept))
@@ -339,7 +339,7 @@ class GroPLE(LabelModel):
             raise InvalidInputError("groups_ must hold a group for each label that varies, and -1 for the others")
 
 
-def _filled(data: FitInput, known: NDArray[np.bool_]) -> sparse.csr_array:
+def _filled(data: TrainingData, known: NDArray[np.bool_]) -> sparse.csr_array:
     """Return labels in which those that are not known are what ridge regression on the known ones says, from 0 to 1.
 
     Its penalty is chosen by its error on known labels that are hidden.

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from cofactor.checks import AUTO, check_flag, number, one_of, resolve_size, size, whole
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.base import Capabilities, CheckedFeatures, LabelModel, TrainingData
 from cofactor.labels.data import check_missing
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.explaining import LinearPart, ScoreParts
@@ -169,19 +169,19 @@ class LEML(LabelModel):
         alternates = self.loss == "squared" and self.solver != "lbfgs"
         return replace(super()._capabilities(), weights="any", chunks=alternates)
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         r, L = min(data.features.shape), data.labels.shape[1]
         if self._decomposes(data):
             return super()._fit_bytes(data) + 8 * (2 * r * L + r * r)
         d = self._n_wanted(data)
         return data.bytes_of(min(_FIRST, d)) if self._grows(data, d) else super()._fit_bytes(data)
 
-    def _n_wanted(self, data: FitInput) -> int:
+    def _n_wanted(self, data: TrainingData) -> int:
         """Return d, of which there are at most as many as features or labels."""
         L = data.labels.shape[1]
         return min(resolve_size(self.n_components, L), data.features.shape[1], L)
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         self.alpha_ = self._penalty(data) if self.alpha == AUTO else float(self.alpha)
         d = self._n_wanted(data)
         settings: dict[str, Any] = {
@@ -199,7 +199,7 @@ class LEML(LabelModel):
         self.objective_, self.certificate_ = scale * result.objective, scale * result.certificate
         self.history_, self.n_iter_ = [scale * value for value in result.history], result.n_iter
 
-    def _penalty(self, data: FitInput) -> float:
+    def _penalty(self, data: TrainingData) -> float:
         """Return the weight of the penalties that "auto" takes."""
         # The losses grow with the weights w as the penalty must, and α* does: √(α* w̄).
         return 2 * math.sqrt(ridge_penalty(data, bool(self.fit_intercept)) * data.mean_weight)
@@ -207,7 +207,7 @@ class LEML(LabelModel):
     def _resolved_params(self) -> dict[str, Any]:
         return {"alpha": self.alpha_}
 
-    def _decomposes(self, data: FitInput) -> bool:
+    def _decomposes(self, data: TrainingData) -> bool:
         """Whether to alternate, in principal coordinates of the features."""
         if data.known is not None and self.solver == "als":
             raise InvalidInputError(
@@ -246,7 +246,7 @@ class LEML(LabelModel):
         self.intercept_ = mean - (space.mean @ self.U_) @ self.V_ - 0.5
         return result
 
-    def _descend(self, data: FitInput, d: int, settings: dict[str, Any]) -> Result:
+    def _descend(self, data: TrainingData, d: int, settings: dict[str, Any]) -> Result:
         """Minimise by L-BFGS."""
         squared = self.loss == "squared"
         if self._grows(data, d):
@@ -259,7 +259,7 @@ class LEML(LabelModel):
         self.intercept_ = arrays.get("c", np.zeros(data.labels.shape[1])).astype(np.float64) - (0.5 if squared else 0.0)
         return result
 
-    def _problem(self, data: FitInput, d: int) -> LowRankProblem:
+    def _problem(self, data: TrainingData, d: int) -> LowRankProblem:
         """Return the objective of d components; in single precision where a margin loss has many scores."""
         unit, squared = unit_of(data), self.loss == "squared"
         single = not squared and data.labels.shape[0] * data.labels.shape[1] > _DOUBLE and self.tol >= _SINGLE_TOL
@@ -277,16 +277,16 @@ class LEML(LabelModel):
             dtype=np.float32 if single else np.float64,
         )
 
-    def _penalties(self, data: FitInput, ridge: L2) -> dict[str, Penalty]:
+    def _penalties(self, data: TrainingData, ridge: L2) -> dict[str, Penalty]:
         """Return the penalties of both factors."""
         return {"U": ridge, "V": ridge}
 
-    def _grows(self, data: FitInput, d: int) -> bool:
+    def _grows(self, data: TrainingData, d: int) -> bool:
         """Whether L-BFGS begins with few components, since all that may be wanted would take much memory."""
         size = d * (data.features.shape[1] + data.labels.shape[1])
         return self.loss == "squared" and data.known is None and size > _LARGE
 
-    def _grow(self, data: FitInput, d: int, settings: dict[str, Any]) -> tuple[LowRankProblem, Result]:
+    def _grow(self, data: TrainingData, d: int, settings: dict[str, Any]) -> tuple[LowRankProblem, Result]:
         """Minimise over few components, then over more, until more would lower the objective by next to nothing.
 
         Where fewer than d are used then, the minimum is that of d components.
@@ -310,7 +310,7 @@ class LEML(LabelModel):
             more *= 2 if found - used == more else 1
         return problem, replace(result, history=history, n_iter=n_iter)
 
-    def _positive_weights(self, data: FitInput) -> NDArray[np.float64] | None:
+    def _positive_weights(self, data: TrainingData) -> NDArray[np.float64] | None:
         """Return for each label how much an instance that has it counts; None if all count alike."""
         return None
 
@@ -321,7 +321,7 @@ class LEML(LabelModel):
         return ScoreParts((LinearPart(X, self.U_, self.V_),), self.intercept_)
 
 
-def unit_of(data: FitInput) -> float:
+def unit_of(data: TrainingData) -> float:
     """Return what L-BFGS has the objective divided by, since its steps depend on the scale of fractional weights.
 
     Whole weights count instances: they are taken as they are, with the same steps as instances that are repeated.

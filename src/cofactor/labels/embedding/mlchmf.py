@@ -17,7 +17,7 @@ from cofactor.checks import AUTO, check_flag, check_jobs, number, one_of, resolv
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
 from cofactor.labels.adaptation.neighbours import nearest_rows, warn_of_neighbours
-from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.base import CheckedFeatures, LabelModel, TrainingData
 from cofactor.labels.embedding import tree
 from cofactor.labels.explaining import ScoreParts, VotePart
 from cofactor.labels.penalty import penalty, ridge_penalty
@@ -196,10 +196,10 @@ class MLCHMF(LabelModel):
 
     # ---------------------------------------------------------------- learning
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         return 8 * super()._fit_bytes(data)  # vectors of L-BFGS
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         X, Y, monitor = data.features, data.labels, data.monitor
         warn_of_neighbours(self, data.n_instances)
         points: Any = X.astype(self.dtype, copy=False)
@@ -253,7 +253,7 @@ class MLCHMF(LabelModel):
         d = resolve_size(self.n_components, n_labels)
         return tree.Growth(d, alpha=alpha, **{name: getattr(self, name) for name in same})
 
-    def _choose_penalty(self, data: FitInput) -> float:
+    def _choose_penalty(self, data: TrainingData) -> float:
         """Set `alpha_`, and return the constant feature that goes with it."""
         if self.alpha != AUTO:
             self.alpha_ = float(self.alpha)

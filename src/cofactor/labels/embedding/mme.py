@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 
 from cofactor.checks import AUTO, one_of
 from cofactor.errors import InvalidInputError
-from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput
+from cofactor.labels.base import Capabilities, CheckedFeatures, TrainingData
 from cofactor.labels.calibration import usable_scores
 from cofactor.labels.embedding.leml import LEML, unit_of
 from cofactor.labels.transformation.powersets import check_label_sets, distinct_sets, set_margins
@@ -119,11 +119,11 @@ class MME(LEML):
     solver = "lbfgs"
     fit_intercept = True
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         (n, D), L = data.features.shape, data.labels.shape[1]
         return super()._fit_bytes(data) + (n * L + 8 * (D + L) if self.form == "pairs" else 0)
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         if self.form == "pairs":
             if data.known is not None:
                 raise InvalidInputError(
@@ -135,10 +135,10 @@ class MME(LEML):
         self.cost_ = self._chosen_cost(data) if self.cost == AUTO else self.cost
         super()._fit(data)
 
-    def _penalty(self, data: FitInput) -> float:
+    def _penalty(self, data: TrainingData) -> float:
         return (_ROOT if self.cost_ == "root" else 1.0) * super()._penalty(data)
 
-    def _chosen_cost(self, data: FitInput) -> str:
+    def _chosen_cost(self, data: TrainingData) -> str:
         """Return the costs with which models of three quarters of the instances are more accurate on the others."""
         if data.n_instances < 8:
             return COSTS[0]
@@ -158,7 +158,7 @@ class MME(LEML):
             found.append(accuracy(rest_data.labels, scores > 0))
         return COSTS[int(np.argmax(found))]
 
-    def _positive_weights(self, data: FitInput) -> NDArray[np.float64] | None:
+    def _positive_weights(self, data: TrainingData) -> NDArray[np.float64] | None:
         if self.cost_ == "unit":
             return None
         weights = np.ones(data.n_instances) if data.weights is None else data.weights
@@ -166,7 +166,7 @@ class MME(LEML):
         n_known = weights.sum() if data.known is None else weights @ data.known
         return np.sqrt((n_known - n_on) / n_on)
 
-    def _descend(self, data: FitInput, d: int, settings: dict[str, Any]) -> Result:
+    def _descend(self, data: TrainingData, d: int, settings: dict[str, Any]) -> Result:
         if self.form == "labels":
             return super()._descend(data, d, settings)
         rows, own = distinct_sets(data.labels)

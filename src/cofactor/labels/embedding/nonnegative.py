@@ -15,7 +15,7 @@ from scipy import sparse
 
 from cofactor.checks import check_number, number, resolve_size, size, whole
 from cofactor.errors import InvalidInputError
-from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.base import CheckedFeatures, LabelModel, TrainingData
 from cofactor.labels.reduction.base import coefficients_on
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.estimator import learned, param
@@ -65,21 +65,21 @@ class NonnegativeModel(LabelModel):
     _paper: ClassVar[Mapping[str, Any]] = {"threshold": "global"}
 
     @abstractmethod
-    def _factorize(self, X: CheckedFeatures, data: FitInput) -> None:
+    def _factorize(self, X: CheckedFeatures, data: TrainingData) -> None:
         """Learn from features that are not negative, and the labels of the data."""
 
     @abstractmethod
-    def _most(self, data: FitInput) -> int:
+    def _most(self, data: TrainingData) -> int:
         """Return the largest number of components."""
 
-    def _size(self, data: FitInput) -> int:
+    def _size(self, data: TrainingData) -> int:
         return min(resolve_size(self.n_components, data.labels.shape[1]), self._most(data))
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         (n, D), L = data.features.shape, data.labels.shape[1]
         return 8 * 3 * self._size(data) * (n + D + L)
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         X = data.features
         if is_sparse(X):
             if float(X.data.min(initial=0)) < 0:
@@ -100,7 +100,7 @@ class NonnegativeModel(LabelModel):
             return np.asarray(np.maximum(X - self.shift_, 0))
         return sparse.csr_array((np.maximum(X.data, 0.0), X.indices, X.indptr), shape=X.shape)
 
-    def _solved(self, table: Any, data: FitInput) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _solved(self, table: Any, data: TrainingData) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return H and B with the least ‖T - H B‖²; the mean square of each column of H is 1, or 0."""
         problem = NonnegativeTableProblem(table, self._size(data))
         result = repeat_updates(
@@ -192,10 +192,10 @@ class ANMF(NonnegativeModel):
 
     n_components: int | float = param(default=0.5)
 
-    def _most(self, data: FitInput) -> int:
+    def _most(self, data: TrainingData) -> int:
         return int(data.labels.shape[1])
 
-    def _factorize(self, X: CheckedFeatures, data: FitInput) -> None:
+    def _factorize(self, X: CheckedFeatures, data: TrainingData) -> None:
         Y, L = data.labels.astype(np.float64), data.labels.shape[1]
         H: Any = Y
         if self._size(data) == L:
@@ -279,10 +279,10 @@ class MNMF(NonnegativeModel):
     n_components: int | float = param(default=1.0, grid=[0.5, 1.0, 100])
     beta: float = param(_check_share, default=0.3, grid=[0.1, 0.5])
 
-    def _most(self, data: FitInput) -> int:
+    def _most(self, data: TrainingData) -> int:
         return min(data.features.shape)
 
-    def _factorize(self, X: CheckedFeatures, data: FitInput) -> None:
+    def _factorize(self, X: CheckedFeatures, data: TrainingData) -> None:
         D, beta = X.shape[1], float(self.beta)
         parts: list[Any] = [(1 - beta) * X, beta * data.labels]
         if is_sparse(X):

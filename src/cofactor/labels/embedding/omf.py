@@ -17,14 +17,14 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor.checks import check_flag, check_number, make_generator, number, one_of, whole
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import blas_limit
-from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.base import Capabilities, CheckedFeatures, LabelModel, TrainingData
 from cofactor.labels.decisions import Decision, check_decision
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.features import column_means
-from cofactor.labels.fit_input import ENOUGH
 from cofactor.labels.leave_one_out import DualRidge, ridge_problem
 from cofactor.labels.penalty import penalty
+from cofactor.labels.training_data import ENOUGH
 from cofactor.model.commit import committed, learned_names
 from cofactor.model.convergence import NothingPredictedWarning, callers_level, predicts_none, warn_if_unfinished
 from cofactor.model.estimator import learned, param
@@ -287,7 +287,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
     def _learns_to_decide(self) -> bool:
         return isinstance(self.threshold, str)
 
-    def _test_then_train(self, data: FitInput, n_rows: int | None) -> None:
+    def _test_then_train(self, data: TrainingData, n_rows: int | None) -> None:
         """Learn from more instances, having scored them where the decision is learned from their scores."""
         if self._learns_to_decide and hasattr(self, "P_"):
             self._remember(self._all_scores(data.features), data.labels)
@@ -333,7 +333,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
     def _capabilities(self) -> Capabilities:
         return replace(super()._capabilities(), weights="any" if self.solver == "als" else "whole")
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         # The weighted objective is the one without weights for rows √w (x, y), which have the codes √w h.
         problem = self._problem(*(data.scaled_rows(table) for table in (self._prepared(data.features), data.labels)))
         rng = make_generator(self.random_state)
@@ -369,7 +369,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
                 stacklevel=callers_level(),
             )
 
-    def _refit_decoder(self, data: FitInput) -> None:
+    def _refit_decoder(self, data: TrainingData) -> None:
         """Regress the labels on the codes of the instances, as they are computed without their labels."""
         codes, Y, weights = self._codes(data.features), data.labels.astype(np.float64), data.weights
         problem = ridge_problem(codes, weights)  # a `FeatureSpace` would warn of columns that are no features of users
@@ -439,7 +439,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         return ScoreParts((LinearPart(self._scaled(X), self.P_, decoder),), self.bias_ @ decoder + self.offset_)
 
 
-def _parts(data: FitInput) -> list[FitInput]:
+def _parts(data: TrainingData) -> list[TrainingData]:
     """Return two halves of the instances, so that the second one can be scored before it is learned from."""
     half = np.arange(data.n_instances) < (data.n_instances + 1) // 2
     return [data.rows(np.flatnonzero(rows)) for rows in (half, ~half) if rows.any()]

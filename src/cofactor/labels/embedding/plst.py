@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from cofactor.checks import AUTO, size
-from cofactor.labels.base import FitInput
+from cofactor.labels.base import TrainingData
 from cofactor.labels.embedding.code import (
     Code,
     CodeModel,
@@ -79,7 +79,7 @@ class PLST(CodeModel):
 
     n_components: int | float | str = param(size(also=[AUTO]), default="auto")
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         n, L = data.labels.shape
         return super()._fit_bytes(data) + principal_bytes(n, L, n_wanted(self.n_components, L))
 

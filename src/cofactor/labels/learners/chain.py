@@ -54,7 +54,7 @@ def drawn_label(p: NDArray[np.float64], uniforms: NDArray[np.float64], logs: NDA
     return on
 
 
-class Chain(Learner):
+class ChainLearner(Learner):
     """A learner of T labels in a chain: for the t-th it has seen D features and the t labels before it.
 
     Its scores are those of `decide`.
@@ -123,7 +123,7 @@ class Chain(Learner):
         return lambda labels, t: self.link_probabilities(again, labels[:, :t], t).reshape(n, S)
 
 
-class LinearChain(Chain):
+class LinearChain(ChainLearner):
     """Linear learners: one product says what the features say to all of them.
 
     Parameters
@@ -195,7 +195,7 @@ class LinearChain(Chain):
             raise wrong_state("expected coefficients of features and labels")
 
 
-class SeparateChain(Chain):
+class SeparateChain(ChainLearner):
     """Learners of any kind.
 
     Parameters
@@ -235,7 +235,7 @@ class SeparateChain(Chain):
         check_binary(self.learners, more=1)
 
 
-def chain_of(learners: Sequence[Learner]) -> Chain:
+def chain_of(learners: Sequence[Learner]) -> ChainLearner:
     """Return learners of the labels of a chain as one, linear ones as one table.
 
     Parameters

@@ -389,14 +389,14 @@ def fit_tasks(
     >>> learners[0].predict(X), learners[1].classes
     (array([0, 0, 1, 1]), array([0, 1, 2]))
     """
-    watched = _Watched(monitor or Monitor(None, False), what, len(tasks), done, most)
+    watched = _TaskCounter(monitor or Monitor(None, False), what, len(tasks), done, most)
     found = fitted_each(estimator, X, tasks, sample_weight, seeds=seeds, n_jobs=n_jobs, stopped=watched.stopped)
     learners = list(watched.each(found))
     watched.warn(estimator)
     return learners
 
 
-class _Watched:
+class _TaskCounter:
     """Counts tasks for a monitor, and those whose solver stopped early."""
 
     def __init__(self, monitor: Monitor, what: str, n_tasks: int, done: int = 0, most: int | None = None) -> None:
@@ -476,7 +476,7 @@ def fit_label_learners(
            [0., 1.]])
     """
     n_labels = Y.shape[1]
-    watched = _Watched(monitor or Monitor(None, False), what, n_labels)
+    watched = _TaskCounter(monitor or Monitor(None, False), what, n_labels)
     whole = known is None and classes is None
     if isinstance(X, InPasses):
         check_in_passes(X.shape[1])
@@ -512,7 +512,7 @@ def _fitted_together(
     Y: sparse.csr_array,
     weights: NDArray[Any] | None,
     n_jobs: int | None,
-    watched: _Watched,
+    watched: _TaskCounter,
 ) -> Learner:
     """Return the learner of all labels, which are fitted together: logistic regressions or machines."""
     told: dict[str, Any] = {"n_jobs": n_jobs, "on_label": watched.note, "stopped": watched.stopped}

@@ -20,7 +20,7 @@ from cofactor.checks import whole
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import parallel_for
 from cofactor.kernels.trees import (
-    Room,
+    TreeWorkspace,
     add_leaf_values,
     add_leaf_values_of_sparse,
     find_leaves,
@@ -324,7 +324,7 @@ def grow_tree(data: TreeData, settings: TreeSettings, seed: int, counts: NDArray
         How often each instance counts; by default once.
     """
     n, L = data.labels.shape
-    room = Room.of(n, len(data.columns[0]) - 1, L)
+    room = TreeWorkspace.of(n, len(data.columns[0]) - 1, L)
     room.counts[:] = 1 if counts is None else counts
     heavy = int(room.counts.sum())
     gini = settings.criterion == "gini"

@@ -21,8 +21,8 @@ from cofactor.kernels.threads import blas_limit
 from cofactor.labels.base import CheckedFeatures
 from cofactor.labels.data import as_labels, label_tags
 from cofactor.labels.features import as_features, check_n_features
-from cofactor.labels.fit_input import check_lengths
 from cofactor.labels.regression import FeatureSpace
+from cofactor.labels.training_data import check_lengths
 from cofactor.model.commit import committed
 from cofactor.model.convergence import callers_level
 from cofactor.model.docs import fill_docs

@@ -16,7 +16,7 @@ from sklearn.svm import LinearSVC
 from cofactor.checks import check_jobs, make_generator, number
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
-from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.base import Capabilities, CheckedFeatures, LabelModel, TrainingData
 from cofactor.labels.clusters import k_means, squared_distances
 from cofactor.labels.learners.base import Learner, Subproblem, give_probabilities
 from cofactor.labels.learners.fitting import check_estimator, fit_learner, fitted_each, warn_of_stopped
@@ -136,12 +136,12 @@ class LIFT(LabelModel):
         own = give_probabilities(getattr(self, "learners_", None), self.estimator)
         return replace(super()._capabilities(), probabilities=own)
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         count = np.bincount(data.labels.indices, minlength=data.labels.shape[1])
         rarer = np.minimum(count, data.n_instances - count)
         return 16 * data.features.shape[1] * int(np.ceil(self.ratio * rarer).sum())
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         X, columns, (n, L) = data.features, sparse.csc_array(data.labels), data.labels.shape
         count = np.diff(columns.indptr)
         sizes = np.maximum(1, np.ceil(self.ratio * np.minimum(count, n - count)).astype(int))

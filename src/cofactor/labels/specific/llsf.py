@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cofactor.checks import AUTO, check_flag, number, one_of, whole
 from cofactor.correlation import cosine, positive_part
-from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.base import CheckedFeatures, LabelModel, TrainingData
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.features import column_means
 from cofactor.labels.penalty import penalty, ridge_penalty
@@ -155,17 +155,17 @@ class LLSF(LabelModel):
 
     _paper: ClassVar[Mapping[str, Any]] = {"alpha": 0.1, "beta": 0.1}
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         D, L = data.features.shape[1], data.labels.shape[1]
         return 8 * (3 * L * L + 8 * D * L)
 
     def _resolved_params(self) -> dict[str, Any]:
         return {"alpha": self.alpha_, "beta": self.beta_, "max_iter": max(1, self.n_iter_)}
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         self._regress(data, products_of(data, bool(self.fit_intercept)))
 
-    def _regress(self, data: FitInput, products: Products) -> None:
+    def _regress(self, data: TrainingData, products: Products) -> None:
         """Choose the weights, and minimise."""
         best = ridge_penalty(data, bool(self.fit_intercept)) if AUTO in (self.alpha, self.beta) else 0.0
         self.alpha_ = _ALPHA * best if self.alpha == AUTO else float(self.alpha)
@@ -185,14 +185,14 @@ class LLSF(LabelModel):
         self.objective_, self.history_ = result.objective / 2, [value / 2 for value in result.history]
         self.certificate_, self.n_iter_ = result.certificate / 2, result.n_iter
 
-    def _start(self, data: FitInput, products: Products) -> NDArray[np.float64]:
+    def _start(self, data: TrainingData, products: Products) -> NDArray[np.float64]:
         """Return the coefficients of ridge regression, or zeros where they would take long."""
         if FeatureSpace.too_large(data.features):
             return np.zeros(products.cross.size)
         coef, _ = data.feature_space(bool(self.fit_intercept)).ridge(data.labels, _START)
         return coef.ravel()
 
-    def _solve(self, problem: _Watched, start: NDArray[np.float64], data: FitInput) -> Result:
+    def _solve(self, problem: _Watched, start: NDArray[np.float64], data: TrainingData) -> Result:
         """Minimise; end and warn if the objective seems to have no minimum."""
         tell = data.monitor.stage("regression")
         if self.correlation == PSD:
@@ -242,7 +242,7 @@ def descended(problem: Any, start: NDArray[np.float64], max_iter: int, tol: floa
     return proximal_gradient(problem, start, max_iter=max_iter, tol=tol, step=step, callback=callback)
 
 
-def products_of(data: FitInput, fit_intercept: bool) -> Products:
+def products_of(data: TrainingData, fit_intercept: bool) -> Products:
     """Return the inner products of features and labels, which are centred if there is an intercept."""
     X, Y, n = data.features, data.labels, data.n_instances
     mean = column_means(X, None) if fit_intercept else np.zeros(X.shape[1])
@@ -356,7 +356,7 @@ class LLSFDL(LLSF):
     _paper: ClassVar[Mapping[str, Any]] = {"gamma": 0.1, "other_labels": TRUE}
     correlation = PSD
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         n, L = data.labels.shape
         return super()._fit_bytes(data) + 8 * (2 * n * L + 8 * L * L)
 
@@ -367,7 +367,7 @@ class LLSFDL(LLSF):
             "max_iter": max(1, self.n_iter_, self.n_label_iter_),
         }
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         products = products_of(data, bool(self.fit_intercept))
         self._regress(data, products)
         self.base_coef_, self.base_intercept_ = self.coef_, self.intercept_
@@ -382,7 +382,7 @@ class LLSFDL(LLSF):
         self.label_objective_, self.label_history_ = result.objective / 2, [value / 2 for value in result.history]
         self.label_certificate_, self.n_label_iter_ = result.certificate / 2, result.n_iter
 
-    def _second(self, data: FitInput, products: Products) -> tuple[LabelFeatureProblem, NDArray[np.float64]]:
+    def _second(self, data: TrainingData, products: Products) -> tuple[LabelFeatureProblem, NDArray[np.float64]]:
         """Return the regression on features and labels, and the means of what it sees of the labels."""
         Y = data.labels
         seen: Any = Y if self.other_labels == TRUE else self._predicted(data.features)

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from cofactor.checks import AUTO, number, whole
 from cofactor.labels.adaptation.neighbours import nearest_rows, warn_of_neighbours
-from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput
+from cofactor.labels.base import Capabilities, CheckedFeatures, TrainingData
 from cofactor.labels.embedding.leml import LEML
 from cofactor.labels.penalty import penalty
 from cofactor.model.estimator import learned, param
@@ -115,7 +115,7 @@ class SSJDR(LEML):
     def _capabilities(self) -> Capabilities:
         return replace(super()._capabilities(), weights="whole")  # repeated instances are neighbours of each other
 
-    def _penalties(self, data: FitInput, ridge: L2) -> dict[str, Penalty]:
+    def _penalties(self, data: TrainingData, ridge: L2) -> dict[str, Penalty]:
         X = data.features
         warn_of_neighbours(self, data.n_instances)
         laplacian = graph_laplacian(X, int(self.n_neighbors))

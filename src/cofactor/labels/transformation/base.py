@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import has_fit_parameter
 
 from cofactor.checks import check_jobs, number
-from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.base import Capabilities, CheckedFeatures, LabelModel, TrainingData
 from cofactor.labels.learners.base import Learner, SeparateLearners, Subproblem
 from cofactor.labels.learners.fitting import check_estimator, fit_tasks, stacked
 from cofactor.labels.learners.linear import LinearLearner
@@ -55,11 +55,11 @@ class LearnerModel(LabelModel):
         """Return the default estimator with this C."""
         return LinearSVC(C=cost)
 
-    def _cost(self, data: FitInput) -> float:
+    def _cost(self, data: TrainingData) -> float:
         """Return C of the default estimator: its penalty is that of ridge regression of the labels."""
         return 0.5 / ridge_penalty(data)
 
-    def _chosen_estimator(self, data: FitInput) -> BaseEstimator:
+    def _chosen_estimator(self, data: TrainingData) -> BaseEstimator:
         """Return the estimator that was given, or the default one; note its cost."""
         self.cost_ = None if self.estimator is not None else self._cost(data)
         return self.estimator if self.cost_ is None else self._of_cost(self.cost_)
@@ -69,7 +69,7 @@ class LearnerModel(LabelModel):
         estimator: BaseEstimator,
         X: CheckedFeatures,
         tasks: Sequence[Subproblem],
-        data: FitInput,
+        data: TrainingData,
         generator: np.random.Generator,
         **told: Any,
     ) -> list[Learner]:
@@ -84,7 +84,7 @@ class LearnerModel(LabelModel):
         estimator: BaseEstimator,
         X: CheckedFeatures,
         problems: Sequence[Subproblem],
-        data: FitInput,
+        data: TrainingData,
         generator: np.random.Generator,
         *,
         what: str,

@@ -11,7 +11,7 @@ from sklearn.linear_model import Ridge
 
 from cofactor.checks import make_generator
 from cofactor.errors import InvalidInputError
-from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput
+from cofactor.labels.base import Capabilities, CheckedFeatures, TrainingData
 from cofactor.labels.class_weights import check_class_weight, class_weights, settled_weights
 from cofactor.labels.data import check_missing
 from cofactor.labels.explaining import LinearPart, ScoreParts
@@ -166,14 +166,14 @@ class BinaryRelevance(LearnerModel):
     def _probabilities(self, X: CheckedFeatures) -> NDArray[Any]:
         return self.learners_.probabilities(X)
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         (n, D), L = data.features.shape, data.labels.shape[1]
         if suits_logistics(self.estimator, (n, D), L):
             return 8 * D * L + together_bytes((n, D))
         linear = self.estimator is None or type(self.estimator) is Ridge
         return 8 * D * L * linear + machine_bytes(self.estimator, data.features, L)
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         estimator, classes = self._chosen_estimator(data), class_weights(self, data)
         if type(estimator) is Ridge:
             space = data.feature_space(bool(estimator.fit_intercept))

@@ -11,7 +11,7 @@ from scipy import sparse
 from cofactor.checks import make_generator
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.voting import quick_votes
-from cofactor.labels.base import CheckedFeatures, FitInput
+from cofactor.labels.base import CheckedFeatures, TrainingData
 from cofactor.labels.learners.base import Learner, Subproblem
 from cofactor.labels.learners.linear import LinearLearner, binarized
 from cofactor.labels.transformation.base import LearnerModel
@@ -93,7 +93,7 @@ class CalibratedLabelRanking(LearnerModel):
 
     pairs_: Learner = learned()
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         L = data.labels.shape[1]
         if L * (L - 1) // 2 > _MOST_PAIRS:
             raise InvalidInputError(
@@ -103,7 +103,7 @@ class CalibratedLabelRanking(LearnerModel):
             )
         return 8 * data.features.shape[1] * (L * (L + 1) // 2)
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         Y = np.asarray(data.labels.toarray() > 0, dtype=np.int8, order="F")
         problems = []
         for j, k in zip(*(one.tolist() for one in np.triu_indices(Y.shape[1], 1)), strict=True):

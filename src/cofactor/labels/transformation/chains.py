@@ -17,9 +17,9 @@ from sklearn.model_selection import StratifiedKFold
 from cofactor.checks import make_generator, one_of, whole
 from cofactor.correlation import MEASURES, measured
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.labels.base import CheckedFeatures, FitInput
+from cofactor.labels.base import CheckedFeatures, TrainingData
 from cofactor.labels.learners.base import Learner, Subproblem
-from cofactor.labels.learners.chain import Chain, chain_of, with_labels
+from cofactor.labels.learners.chain import ChainLearner, chain_of, with_labels
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.labels.transformation.powersets import VOTING
 from cofactor.model.estimator import learned, param
@@ -74,7 +74,7 @@ def _advice(order: Any, places: NDArray[Any], known: Sequence[str]) -> str:
     return "positions are whole numbers" if places.dtype.kind == "f" and places.size else ""
 
 
-def order_of(model: Any, data: FitInput, generator: np.random.Generator) -> NDArray[np.int64]:
+def order_of(model: Any, data: TrainingData, generator: np.random.Generator) -> NDArray[np.int64]:
     """Return the positions of the labels that vary, among themselves, in the order of a chain.
 
     Parameters
@@ -138,7 +138,7 @@ def refuse_order(order: Any, n_labels: int) -> None:
         raise InvalidInputError(f"an order of {n_labels} labels must hold each of them once")
 
 
-def chain_bytes(data: FitInput, n_chains: int = 1) -> int:
+def chain_bytes(data: TrainingData, n_chains: int = 1) -> int:
     """Return what chains take at least: coefficients of features and of labels, and the labels of all instances."""
     (n, D), L = data.features.shape, data.labels.shape[1]
     return 8 * n_chains * L * (D + L) + n * L
@@ -147,7 +147,7 @@ def chain_bytes(data: FitInput, n_chains: int = 1) -> int:
 def fit_chain(
     fit_tasks: Callable[..., list[Learner]],
     estimator: BaseEstimator,
-    data: FitInput,
+    data: TrainingData,
     order: NDArray[np.int64],
     generator: np.random.Generator,
     *,
@@ -155,7 +155,7 @@ def fit_chain(
     n_folds: int = 5,
     done: int = 0,
     most: int | None = None,
-) -> Chain:
+) -> ChainLearner:
     """Fit the learners of a chain.
 
     Parameters
@@ -288,12 +288,12 @@ class ClassifierChain(LearnerModel):
     n_folds: int = param(whole(2), default=5)
 
     order_: NDArray[np.int64] = learned("labels", dtype=int)
-    chain_: Chain = learned()
+    chain_: ChainLearner = learned()
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         return chain_bytes(data)
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         estimator, generator = self._chosen_estimator(data), make_generator(self.random_state)
         self.order_ = order_of(self, data, generator)
         self.chain_ = fit_chain(
@@ -315,7 +315,7 @@ class ClassifierChain(LearnerModel):
 
 def check_chain(chain: Any, order: Any, n_labels: int, n_features: int) -> None:
     """Refuse a chain read from a file that does not fit the labels and features."""
-    if not isinstance(chain, Chain) or (chain.n_labels, chain.n_features) != (n_labels, n_features):
+    if not isinstance(chain, ChainLearner) or (chain.n_labels, chain.n_features) != (n_labels, n_features):
         raise InvalidInputError(f"expected a chain of {n_labels} labels and {n_features} features")
     refuse_order(order, n_labels)
 
@@ -378,14 +378,14 @@ class EnsembleOfChains(LearnerModel):
     voting: str = param(one_of(VOTING), default="soft")
 
     orders_: NDArray[np.int64] = learned("chains labels", dtype=int)
-    chains_: list[Chain] = learned()
+    chains_: list[ChainLearner] = learned()
 
     _paper: ClassVar[Mapping[str, Any]] = {"voting": "hard"}
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         return chain_bytes(data, self.n_estimators)
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         generator = make_generator(self.random_state)
         estimator, L = self._chosen_estimator(data), data.labels.shape[1]
         self.orders_ = np.stack([generator.permutation(L) for _ in range(self.n_estimators)])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cofactor.checks import make_generator, one_of, whole
 from cofactor.correlation import co_occurrence
 from cofactor.errors import InvalidInputError
-from cofactor.labels.base import CheckedFeatures, FitInput
+from cofactor.labels.base import CheckedFeatures, TrainingData
 from cofactor.labels.learners.base import Learner, Subproblem
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.model.estimator import learned, param
@@ -92,11 +92,11 @@ class HOMER(LearnerModel):
     leaves_: NDArray[np.int64] = learned("labels", dtype=int)
     learners_: Learner = learned()
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         (n, D), L = data.features.shape, data.labels.shape[1]
         return 8 * (2 * D * L + L * L * (self.grouping == "balanced")) + n * L
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         generator = make_generator(self.random_state)
         Y = np.asarray(data.labels.toarray() > 0, dtype=np.int8, order="F")
         groups, parents = self._groups(data, generator)
@@ -111,7 +111,7 @@ class HOMER(LearnerModel):
             self._chosen_estimator(data), data.features, problems, data, generator, what="groups of labels"
         )
 
-    def _groups(self, data: FitInput, generator: np.random.Generator) -> tuple[list[NDArray[np.int64]], list[int]]:
+    def _groups(self, data: TrainingData, generator: np.random.Generator) -> tuple[list[NDArray[np.int64]], list[int]]:
         """Return the labels of each node, and its parent; parents come first."""
         L = data.labels.shape[1]
         weights = None if data.weights is None else np.sqrt(data.weights)[:, None]

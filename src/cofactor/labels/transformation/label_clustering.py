@@ -22,7 +22,7 @@ from cofactor.correlation import (
     random_clusters,
 )
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.base import Capabilities, CheckedFeatures, LabelModel, TrainingData
 from cofactor.labels.decisions import JOINT
 from cofactor.labels.transformation.powersets import VOTING, LabelPowerset, set_table
 from cofactor.model.estimator import learned, param
@@ -141,14 +141,14 @@ class LabelClustering(LabelModel):
             own, weights=one.weights, scales=scales, probabilities=one.probabilities, label_sets=one.label_sets
         )
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         L = data.labels.shape[1]
         size = min(self.max_size, L)
         n_clusters = -(-L // size)
         one = self._model()._fit_bytes(data.of_labels(np.arange(size)))
         return n_clusters * one + (0 if self.clustering == "random" else 3 * 8 * L * L)
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         generator, L = make_generator(self.random_state), data.labels.shape[1]
         clusters = self._clusters(data, generator)
         self.clusters_, self.models_ = set_table(clusters, L), []
@@ -168,7 +168,7 @@ class LabelClustering(LabelModel):
                     raise InvalidInputError(f"{where}: {error}") from error
             data.monitor.note("clusters of labels", k + 1, len(clusters), float(len(clusters) - k - 1))
 
-    def _clusters(self, data: FitInput, generator: np.random.Generator) -> list[NDArray[np.int64]]:
+    def _clusters(self, data: TrainingData, generator: np.random.Generator) -> list[NDArray[np.int64]]:
         """Return the labels of each cluster."""
         if self.clustering == "random":
             return random_clusters(data.labels.shape[1], self.max_size, generator)

@@ -17,11 +17,11 @@ from sklearn.linear_model import Lasso
 from cofactor.checks import make_generator, number, whole
 from cofactor.correlation import jaccard, spectral_groups
 from cofactor.errors import InvalidInputError
-from cofactor.labels.base import CheckedFeatures, FitInput
+from cofactor.labels.base import CheckedFeatures, TrainingData
 from cofactor.labels.features import scaled_rows
-from cofactor.labels.fit_input import FitCache
-from cofactor.labels.learners.chain import Chain
+from cofactor.labels.learners.chain import ChainLearner
 from cofactor.labels.penalty import penalty
+from cofactor.labels.training_data import FitCache
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.labels.transformation.chains import chain_bytes, check_chain, fit_chain, refuse_order
 from cofactor.labels.transformation.powersets import distinct_sets
@@ -117,13 +117,13 @@ class MetaLabels(LearnerModel):
     groups_: NDArray[np.int64] = learned("labels", dtype=int)
     features_: sparse.csr_array = learned("groups features", dtype=None)
     order_: NDArray[np.int64] = learned("labels", dtype=int)
-    chains_: list[Chain] = learned()
+    chains_: list[ChainLearner] = learned()
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         D, L = data.features.shape[1], data.labels.shape[1]
         return chain_bytes(data) + 8 * (3 * L * L + D * L)
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         generator, L = make_generator(self.random_state), data.labels.shape[1]
         n_groups = ceil(L / self.group_size)
         affinity = affinities(data, self.jaccard_weight)
@@ -172,7 +172,7 @@ class MetaLabels(LearnerModel):
             check_chain(chain, np.arange(size), size, len(columns))
 
 
-def affinities(data: FitInput, jaccard_weight: float) -> NDArray[np.float64]:
+def affinities(data: TrainingData, jaccard_weight: float) -> NDArray[np.float64]:
     """Return how much labels belong together, shape (L, L), with zeros on the diagonal.
 
     Examples
@@ -195,7 +195,7 @@ def affinities(data: FitInput, jaccard_weight: float) -> NDArray[np.float64]:
     return found
 
 
-def specific_features(data: FitInput, gamma: float) -> NDArray[np.bool_]:
+def specific_features(data: TrainingData, gamma: float) -> NDArray[np.bool_]:
     """Return which features the lasso keeps for the label sets of the data; all, if it would keep none."""
     D = data.features.shape[1]
     if gamma == 0:

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from cofactor.checks import AUTO, check_flag, make_generator, one_of, whole
 from cofactor.errors import InvalidInputError
-from cofactor.labels.base import CheckedFeatures, FitInput
+from cofactor.labels.base import CheckedFeatures, TrainingData
 from cofactor.labels.learners.base import Learner, Subproblem
 from cofactor.labels.learners.linear import LinearLearner, linear_scores
 from cofactor.labels.transformation.base import LearnerModel
@@ -145,13 +145,13 @@ class LabelPowerset(LearnerModel):
     sets_: sparse.csr_array = learned("sets labels", dtype=None)
     learner_: Learner = learned()
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         (n, D), Y = data.features.shape, data.labels
         ends = zip(Y.indptr[:-1].tolist(), Y.indptr[1:].tolist(), strict=True)
         n_sets = len({Y.indices[begin:end].tobytes() for begin, end in ends})
         return 8 * D * n_sets + n * Y.shape[1]
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         rows, classes = distinct_sets(data.labels)
         self.sets_ = data.labels[rows]
         estimator, generator = self._chosen_estimator(data), make_generator(self.random_state)
@@ -306,11 +306,11 @@ class RAkEL(LearnerModel):
         wanted = 2 * n_labels if self.n_estimators == AUTO else int(self.n_estimators)
         return min(wanted, comb(n_labels, k))
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         (n, D), L = data.features.shape, data.labels.shape[1]
         return 8 * D * self._n_sets(L) * min(2 ** min(self.labelset_size, L), n)
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         generator, L = make_generator(self.random_state), data.labels.shape[1]
         sets = random_sets(L, min(self.labelset_size, L), self._n_sets(L), self.overlapping, generator)
         self.labelsets_ = set_table(sets, L)

@@ -13,10 +13,10 @@ from sklearn.linear_model import LogisticRegression
 
 from cofactor.checks import AUTO, make_generator, one_of, whole
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.labels.base import CheckedFeatures, FitInput
+from cofactor.labels.base import CheckedFeatures, TrainingData
 from cofactor.labels.decisions import f1_sets_of_draws
 from cofactor.labels.features import column_means
-from cofactor.labels.learners.chain import Chain, clip_probabilities
+from cofactor.labels.learners.chain import ChainLearner, clip_probabilities
 from cofactor.labels.learners.fitting import check_estimator
 from cofactor.labels.penalty import ridge_penalty
 from cofactor.labels.transformation.base import LearnerModel
@@ -140,7 +140,7 @@ class ProbabilisticChain(LearnerModel):
     best_for: str = param(one_of(MEASURES), default="example")
 
     order_: NDArray[np.int64] = learned("labels", dtype=int)
-    chain_: Chain = learned()
+    chain_: ChainLearner = learned()
     uniforms_: NDArray[np.float64] = learned("draws labels")
 
     _paper: ClassVar[Mapping[str, Any]] = {"best_for": "subset"}
@@ -149,11 +149,11 @@ class ProbabilisticChain(LearnerModel):
     def _of_cost(cost: float) -> BaseEstimator:
         return LogisticRegression(C=cost, max_iter=1000)
 
-    def _cost(self, data: FitInput) -> float:
+    def _cost(self, data: TrainingData) -> float:
         share = column_means(data.labels, data.weights)
         return float(1 / (ridge_penalty(data) * np.mean(share * (1 - share))))
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         L = data.labels.shape[1]
         if self.inference == "exact" and L > _MOST_EXACT:
             raise InvalidInputError(
@@ -164,7 +164,7 @@ class ProbabilisticChain(LearnerModel):
             )
         return chain_bytes(data)
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         generator, L = make_generator(self.random_state), data.labels.shape[1]
         self.order_ = order_of(self, data, generator)
         self.chain_ = fit_chain(self._fit_tasks, self._chosen_estimator(data), data, self.order_, generator)

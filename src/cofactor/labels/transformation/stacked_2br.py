@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from cofactor.checks import check_flag, make_generator, number, whole
-from cofactor.labels.base import Capabilities, CheckedFeatures, FitInput
+from cofactor.labels.base import Capabilities, CheckedFeatures, TrainingData
 from cofactor.labels.features import grouped_folds
 from cofactor.labels.learners.base import Learner, check_label_learners, give_probabilities
 from cofactor.labels.learners.chain import with_labels
@@ -100,13 +100,13 @@ class Stacked2BR(LearnerModel):
         own = give_probabilities(getattr(self, "learners_", None), self.estimator)
         return replace(super()._capabilities(), probabilities=own)
 
-    def _fit_bytes(self, data: FitInput) -> int:
+    def _fit_bytes(self, data: TrainingData) -> int:
         (n, D), L = data.features.shape, data.labels.shape[1]
         second = np.broadcast_to(np.float64(0), (n, L + D * bool(self.with_features)))
         layers = (machine_bytes(self.estimator, X, L) for X in (data.features, second))
         return 8 * (L * (2 * D + L) + n * L) + max(layers)
 
-    def _fit(self, data: FitInput) -> None:
+    def _fit(self, data: TrainingData) -> None:
         generator = make_generator(self.random_state)
         estimator = self._chosen_estimator(data)
         self.first_learners_ = self._layer(estimator, data, generator, "labels of the first layer")
@@ -114,7 +114,7 @@ class Stacked2BR(LearnerModel):
         folds = grouped_folds(data.features, self.n_folds, generator)
         for k, test in enumerate(folds if len(folds) > 1 else []):
             self._write_scores_of_others(scores, estimator, data, test, generator, f"labels of fold {k + 1}")
-        seen = FitInput(self._columns(data.features, scores), data.labels, data.weights, data.monitor)
+        seen = TrainingData(self._columns(data.features, scores), data.labels, data.weights, data.monitor)
         self.second_cost_ = None
         if self.cost_ is not None:
             self.second_cost_ = self._cost(seen)
@@ -125,7 +125,7 @@ class Stacked2BR(LearnerModel):
         self,
         scores: NDArray[Any],
         estimator: BaseEstimator,
-        data: FitInput,
+        data: TrainingData,
         test: NDArray[np.int64],
         generator: np.random.Generator,
         what: str,
@@ -140,7 +140,9 @@ class Stacked2BR(LearnerModel):
                 learners = self._layer(estimator, train.of_labels(vary), generator, what)
             scores[np.ix_(test, vary)] = learners.scores(data.features[test])
 
-    def _layer(self, estimator: BaseEstimator, data: FitInput, generator: np.random.Generator, what: str) -> Learner:
+    def _layer(
+        self, estimator: BaseEstimator, data: TrainingData, generator: np.random.Generator, what: str
+    ) -> Learner:
         """Return a learner for each label of the data."""
         return fit_label_learners(
             estimator,

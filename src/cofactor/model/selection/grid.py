@@ -22,14 +22,14 @@ from cofactor.model.named_splits import Task, parts_of, splitter_of
 from cofactor.model.progress import Monitor
 from cofactor.model.selection.judges import (
     PLAIN,
+    CellOutcome,
     Choice,
     CutJudge,
     Judge,
     LabelJudge,
-    Outcome,
-    Part,
     RatingJudge,
     Settings,
+    SplitData,
     last_step,
 )
 from cofactor.model.selection.trials import try_all
@@ -116,7 +116,7 @@ def select_parameters(
     pairs, times = timed_pairs(X, time) if task == "ratings" else (X, None)
     splits = _splits(validation, pairs, y, task, n_splits, random_state, times)
     X = pairs_for(estimator, pairs, times)
-    parts = [Part(X, y, *rows) for rows in splits]
+    parts = [SplitData(X, y, *rows) for rows in splits]
     judge: Judge
     if task == "ratings":
         model = seeded(estimator, random_state, levels)
@@ -139,7 +139,7 @@ def select_parameters(
             part.share(estimator, cells)
     count = itertools.count(1)
 
-    def conclude(cell: dict[str, Any], outcomes: list[Outcome]) -> list[Choice]:
+    def conclude(cell: dict[str, Any], outcomes: list[CellOutcome]) -> list[Choice]:
         choices = judge.choices(cell, outcomes)
         if monitor is not None:
             best, *_ = _sorted(choices, judge.greater_is_better)

@@ -23,7 +23,7 @@ PLAIN = "plain"  #: the rule which cuts scores at 0
 OWN = "own"  #: where a model decides as it is
 
 
-class Cut(Protocol):
+class LabelRule(Protocol):
     """Turns scores into labels."""
 
     @property
@@ -43,10 +43,10 @@ class CutModel(Protocol):
     def _disable_threshold(self) -> None:
         """Take the plain cut, since the caller cuts the scores."""
 
-    def _learn_cut(self, rule: str, scores: NDArray[Any], truth: Any) -> Cut:
+    def _learn_cut(self, rule: str, scores: NDArray[Any], truth: Any) -> LabelRule:
         """Learn a cut by a rule, or return the plain one."""
 
-    def _with_cut(self, rule: str, cut: Cut) -> Self:
+    def _with_cut(self, rule: str, cut: LabelRule) -> Self:
         """Return a copy of the fitted model which predicts with a cut."""
 
     def feature_space_for(self, varied: Collection[str]) -> Callable[[Any, Any], Any] | None:
@@ -95,7 +95,7 @@ class Choice:
     seconds: float
 
 
-class Part:
+class SplitData:
     """A training part, what is folded in after the fit if anything is, and the held-out part."""
 
     def __init__(self, X: Any, y: Any, train: Rows, fold_in: Rows | None, test: Rows) -> None:
@@ -120,7 +120,7 @@ def feature_space_of(estimator: Any, cells: Sequence[Settings]) -> Callable[[Any
 # ---------------------------------------------------------------- how cells are judged
 
 
-class Outcome(NamedTuple):
+class CellOutcome(NamedTuple):
     """What came out of a cell on one part: for each prediction setting a value, or the scores."""
 
     seconds: float
@@ -133,10 +133,10 @@ class Judge:
     rules: tuple[str, ...] = (OWN,)
     greater_is_better = True
 
-    def __init__(self, estimator: Any, parts: Sequence[Part], settings: list[dict[str, Any]]) -> None:
+    def __init__(self, estimator: Any, parts: Sequence[SplitData], settings: list[dict[str, Any]]) -> None:
         self.estimator, self.parts, self.settings = estimator, parts, settings
 
-    def attempt(self, part: Part, cell: Settings) -> Outcome:
+    def attempt(self, part: SplitData, cell: Settings) -> CellOutcome:
         """Fit a cell to the training rows of a part; look at the held-out ones with each prediction setting."""
         model = self.model(cell)
         began = time.perf_counter()
@@ -144,9 +144,9 @@ class Judge:
         seconds = time.perf_counter() - began
         if part.fold_in is not None:
             model = model.fold_in(*part.fold_in)
-        return Outcome(seconds, [self.found(model.set_params(**setting), part) for setting in self.settings])
+        return CellOutcome(seconds, [self.found(model.set_params(**setting), part) for setting in self.settings])
 
-    def choices(self, cell: Settings, outcomes: list[Outcome]) -> list[Choice]:
+    def choices(self, cell: Settings, outcomes: list[CellOutcome]) -> list[Choice]:
         """Return how good a cell is with each prediction setting: the mean over the parts."""
         seconds = sum(outcome.seconds for outcome in outcomes)
         values = np.mean([outcome.found for outcome in outcomes], axis=0)
@@ -159,7 +159,7 @@ class Judge:
         """Return a fresh estimator with the parameters of a cell."""
         return with_parameters(self.estimator, cell)
 
-    def found(self, model: Any, part: Part) -> Any:
+    def found(self, model: Any, part: SplitData) -> Any:
         """Return the value of a fitted model on the held-out rows of a part."""
         raise NotImplementedError
 
@@ -170,12 +170,12 @@ class RatingJudge(Judge):
     greater_is_better = False
 
     def __init__(
-        self, estimator: Any, parts: Sequence[Part], settings: list[dict[str, Any]], metric: Any, levels: Any
+        self, estimator: Any, parts: Sequence[SplitData], settings: list[dict[str, Any]], metric: Any, levels: Any
     ) -> None:
         super().__init__(estimator, parts, settings)
         self.metric, self.levels = metric, levels
 
-    def found(self, model: Any, part: Part) -> float:
+    def found(self, model: Any, part: SplitData) -> float:
         """Return the error on the held-out ratings."""
         return float(self.metric(part.test_y, model.predict(part.test_X), self.levels))
 
@@ -184,12 +184,12 @@ class LabelJudge(Judge):
     """By a metric of the labels that a model predicts, or of its scores."""
 
     def __init__(
-        self, estimator: Any, parts: Sequence[Part], settings: list[dict[str, Any]], metric: LabelMetric
+        self, estimator: Any, parts: Sequence[SplitData], settings: list[dict[str, Any]], metric: LabelMetric
     ) -> None:
         super().__init__(estimator, parts, settings)
         self.metric, self.greater_is_better = metric, metric.greater_is_better
 
-    def found(self, model: Any, part: Part) -> float:
+    def found(self, model: Any, part: SplitData) -> float:
         """Return the metric on the held-out instances."""
         method = {"labels": "predict", "scores": "decision_function", "probabilities": "predict_proba"}
         return float(self.metric(part.test_y, getattr(model, method[self.metric.takes])(part.test_X)))
@@ -208,7 +208,7 @@ class CutJudge(LabelJudge):
     def __init__(
         self,
         estimator: Any,
-        parts: Sequence[Part],
+        parts: Sequence[SplitData],
         settings: list[dict[str, Any]],
         metric: LabelMetric,
         rules: tuple[str, ...],
@@ -227,13 +227,13 @@ class CutJudge(LabelJudge):
         """Return a fresh estimator with the parameters of a cell, and the plain cut."""
         return uncut(with_parameters(self.estimator, cell))
 
-    def found(self, model: Any, part: Part) -> Any:
+    def found(self, model: Any, part: SplitData) -> Any:
         """Return scores of the held-out rows: real ones, or labels as ±1 where the model has none."""
         if hasattr(model, "decision_function"):
             return np.asarray(model.decision_function(part.test_X))
         return 2.0 * as_label_sets(model.predict(part.test_X)).toarray() - 1
 
-    def choices(self, cell: Settings, outcomes: list[Outcome]) -> list[Choice]:
+    def choices(self, cell: Settings, outcomes: list[CellOutcome]) -> list[Choice]:
         """Return how good a cell is with each prediction setting and rule."""
         seconds = sum(outcome.seconds for outcome in outcomes)
         choices = []
@@ -247,7 +247,7 @@ class CutJudge(LabelJudge):
                 choices.append(Choice({**cell, **setting}, rule, cut, value, seconds))
         return choices
 
-    def cut(self, rule: str, scores: NDArray[Any]) -> Cut:
+    def cut(self, rule: str, scores: NDArray[Any]) -> LabelRule:
         """Return the cut of a rule."""
         model = last_step(self.estimator)
         return model._learn_cut(rule, scores, self.truth) if hasattr(model, "_learn_cut") else PlainCut()

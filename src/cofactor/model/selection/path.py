@@ -27,7 +27,7 @@ PATH_TOL = 1e-5  #: tolerance of fits that are compared
 Arrays = Mapping[str, NDArray[Any]]
 
 
-class Entries(Protocol):
+class RatingsByUser(Protocol):
     """Observed ratings by user, as `cofactor.ratings.Ratings` holds them."""
 
     @property
@@ -104,7 +104,7 @@ class Validation:
         return cls(**arrays, best=float(values["best"]))
 
 
-def hold_out_one_per_user(ratings: Entries, generator: np.random.Generator) -> NDArray[np.int64]:
+def hold_out_one_per_user(ratings: RatingsByUser, generator: np.random.Generator) -> NDArray[np.int64]:
     """Return the positions of one random entry of every user who has at least two."""
     counts = ratings.user_counts
     users = np.flatnonzero(counts >= 2)
@@ -130,7 +130,7 @@ class Tried:
     size: float
 
 
-class Split(Protocol):
+class ValidationSplit(Protocol):
     """One validation split."""
 
     @property
@@ -144,7 +144,7 @@ class Split(Protocol):
 class _Repetition:
     """One validation split of ratings in memory."""
 
-    def __init__(self, model: PenaltyModel, ratings: Entries, held_out: NDArray[np.int64]) -> None:
+    def __init__(self, model: PenaltyModel, ratings: RatingsByUser, held_out: NDArray[np.int64]) -> None:
         keep = np.ones(ratings.n_ratings, dtype=bool)
         keep[held_out] = False
         self.model, self.train = model, ratings.subset(keep)
@@ -165,7 +165,7 @@ class _Repetition:
 
 def select_alpha(
     model: PenaltyModel,
-    ratings: Entries,
+    ratings: RatingsByUser,
     start: Arrays,
     generator: np.random.Generator,
     monitor: Monitor,
@@ -226,7 +226,7 @@ def select_alpha(
     return search_alpha(repeated(split), start, monitor, unit)
 
 
-_Split = TypeVar("_Split", bound=Split)
+_Split = TypeVar("_Split", bound=ValidationSplit)
 
 
 def repeated(split: Callable[[], _Split]) -> list[_Split]:
@@ -240,7 +240,7 @@ def repeated(split: Callable[[], _Split]) -> list[_Split]:
     return splits
 
 
-def search_alpha(splits: Sequence[Split], start: Any, monitor: Monitor, unit: float = 1.0) -> Validation:
+def search_alpha(splits: Sequence[ValidationSplit], start: Any, monitor: Monitor, unit: float = 1.0) -> Validation:
     """Choose alpha as `select_alpha` does, whatever splits fit, and wherever.
 
     Parameters
@@ -275,7 +275,7 @@ def search_alpha(splits: Sequence[Split], start: Any, monitor: Monitor, unit: fl
 class _Path:
     """Errors of the candidates tried so far, by their exponents."""
 
-    def __init__(self, splits: Sequence[Split], monitor: Monitor, unit: float) -> None:
+    def __init__(self, splits: Sequence[ValidationSplit], monitor: Monitor, unit: float) -> None:
         self.splits, self.monitor, self.unit = splits, monitor, unit
         self.errors: dict[int, list[NDArray[Any]]] = {}
 

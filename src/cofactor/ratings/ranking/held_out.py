@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cofactor.kernels.ranking import places
 from cofactor.kernels.threads import parallel_for
 from cofactor.model.progress import Monitor
-from cofactor.problems.choice import Choice, ChoiceProblem, bent, log_shares
+from cofactor.problems.choice import ChoiceProblem, ChoiceWeights, bent, log_shares
 from cofactor.ratings.data import Ratings, entries_of_rows
 from cofactor.ratings.ids import IdMap
 
@@ -239,7 +239,7 @@ class HeldOut:
 
     def best(
         self, features: Sequence[NDArray[np.float32]], straight: Collection[int] = ()
-    ) -> tuple[Choice, NDArray[np.float64]]:
+    ) -> tuple[ChoiceWeights, NDArray[np.float64]]:
         """Return the likeliest c and δ of features that are bent where what was held out has its median, and where.
 
         Some are straight, given by index, and those of which a slope would be below 0: their knot is above all.

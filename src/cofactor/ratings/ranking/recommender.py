@@ -60,7 +60,7 @@ from cofactor.ratings.reranking import Rules
 from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
 from cofactor.ratings.scoring import ProbabilityScorer, expected
 from cofactor.ratings.sharded import ShardedRatings
-from cofactor.ratings.similar import Vectors, directions_of_interactions
+from cofactor.ratings.similar import Embeddings, directions_of_interactions
 from cofactor.ratings.topn import Exclusion, Recommendations
 from cofactor.solvers.result import Callback, Progress
 from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures, SparseTable
@@ -814,10 +814,10 @@ class Recommender(InteractionModel):
         check_is_fitted(self)
         return self._similar("user", self._user_directions, users, n, candidates, min_ratings)
 
-    def user_vectors(self) -> Vectors:
+    def user_vectors(self) -> Embeddings:
         """Return a vector of length 1 of each user, whose inner products are the similarities of `similar_users`."""
         check_is_fitted(self)
-        return Vectors(self.users_.ids, self._user_directions().astype(np.float32))
+        return Embeddings(self.users_.ids, self._user_directions().astype(np.float32))
 
     def _user_directions(self) -> NDArray[np.float64]:
         """Return those of the first implicit-feedback model that has factors, else of the interactions."""

@@ -55,7 +55,7 @@ from cofactor.ratings.sampled.samples import (
     SampleSubset,
 )
 from cofactor.ratings.scoring import PROBABILITY_DECISIONS
-from cofactor.ratings.shard_folder import Rows, StoredUsers
+from cofactor.ratings.shard_folder import StoredUsers, UserArray
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.samplers import Chain, Diagnostics, Kept, Posterior, diagnose, run, to_inference_data
 from cofactor.solvers.parts import Rounds
@@ -535,7 +535,7 @@ class SampledModel(RatingModel):
         """Join the samples of users that all chains left in files, user by user, and what else there is of users."""
         found = rows_of_users(chains, kept, self._of_users, len(ratings), ratings.user_counts)
         tables = {name: array for name, array in more.items() if array is not None}
-        rows = {name: Rows(array.dtype, array.shape, in_pieces(array)) for name, array in tables.items()}
+        rows = {name: UserArray(array.dtype, array.shape, in_pieces(array)) for name, array in tables.items()}
         rows |= {f"samples_.{name}": one for name, one in found.items()}
         folder: Any = kept[0].folder
         return StoredUsers.join(ratings.folder, folder, type(self).__name__, self.users_, rows)

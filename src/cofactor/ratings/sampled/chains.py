@@ -18,7 +18,7 @@ from cofactor.kernels.threads import thread_limit
 from cofactor.model.parallel import side_by_side
 from cofactor.model.state import check_array, member
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.shard_folder import Rows
+from cofactor.ratings.shard_folder import UserArray
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.samplers import Chain, Kept, SampleFile
 from cofactor.solvers.result import Callback, Progress
@@ -245,7 +245,7 @@ def pooled(chains: list[Chain], sides: Mapping[str, str], ratings: Ratings) -> d
 
 def rows_of_users(
     chains: list[Chain], kept: list[Kept], names: list[str], n_shards: int, user_counts: NDArray[np.int64]
-) -> dict[str, Rows]:
+) -> dict[str, UserArray]:
     """Return the samples of users that all chains left in files, to be joined user by user.
 
     Parameters
@@ -264,7 +264,7 @@ def rows_of_users(
     for name in names:
         *_, last = files = [[(n, SampleFile.open(one.file(k, name))) for n, one in found] for k in range(n_shards)]
         shape = (len(user_counts) + 1, n_samples, *last[0][1].shape[1:])
-        rows[name] = Rows(np.dtype(np.float32), shape, _by_user(files, user_counts), axis=1)
+        rows[name] = UserArray(np.dtype(np.float32), shape, _by_user(files, user_counts), axis=1)
     return rows
 
 

@@ -24,7 +24,7 @@ from cofactor.kernels.drift import K, drift_of_visits, drifting_probabilities, f
 from cofactor.kernels.gibbs import fold_ordinal_columns
 from cofactor.model.estimator import learned, param
 from cofactor.model.state import check_array, member
-from cofactor.problems.drift import Drift, Moments
+from cofactor.problems.drift import Drift, RatingMoments
 from cofactor.problems.ordinal_probit import OrdinalProbitPosterior, OrdinalUsers, log_gaps
 from cofactor.problems.priors import BiasedPrior
 from cofactor.problems.users import Users
@@ -89,7 +89,7 @@ class RatingTimes:
     indptr : ndarray of shape (n_users + 2,), int64
         The moments of user i are ``indptr[i]:indptr[i + 1]``; the last user is a cold one, who has none.
     seconds : ndarray of shape (n_moments,), float64
-        See `Moments`.
+        See `RatingMoments`.
     now : float
         The latest time in training: that of a prediction for which no other is given.
     """
@@ -104,7 +104,7 @@ class RatingTimes:
         return {"moment": len(self.seconds), "process": K}
 
     @classmethod
-    def of(cls, moments: Moments, now: float = -np.inf) -> Self:
+    def of(cls, moments: RatingMoments, now: float = -np.inf) -> Self:
         """Return the past of ratings, which ended `now` or later."""
         return cls(moments.indptr, moments.seconds, float(max(moments.seconds.max(initial=now), now)))
 
@@ -147,9 +147,9 @@ class RatingTimes:
         return RatingTimes(np.append(indptr, indptr[-1]), seconds, max(self.now, other.now)), drift
 
 
-def moments_of(ratings: Ratings) -> Moments:
+def moments_of(ratings: Ratings) -> RatingMoments:
     """Return the moments of ratings, with a cold user at the end."""
-    return Moments.of(PaddedRatings.of(ratings).indptr, times_of(ratings))
+    return RatingMoments.of(PaddedRatings.of(ratings).indptr, times_of(ratings))
 
 
 def times_of(ratings: Ratings) -> NDArray[np.float64]:
@@ -239,7 +239,7 @@ class FoldInDrift:
         self.past, self.shapes = past, dict[str, tuple[int, ...]]()
         self.prior: tuple[NDArray[np.float64], ...] = np.zeros((S, 0)), np.zeros((S, 0)), np.ones(S)
         drifts, multipliers = [np.zeros(ratings.n_ratings)] * S, np.ones((S, len(chains.before)))
-        moments = Moments.of(np.zeros(1, dtype=np.int64), np.zeros(0))
+        moments = RatingMoments.of(np.zeros(1, dtype=np.int64), np.zeros(0))
         if past is not None:
             moments = moments_of(ratings)
             self.past = RatingTimes.of(moments, past.now)
@@ -935,7 +935,7 @@ def _users_of_shard(
     opened: Callable[[int], PaddedRatings],
     features: Callable[[int], Any],
     n_columns: int,
-    moments: Moments | None,
+    moments: RatingMoments | None,
     k: int,
 ) -> OrdinalUsers:
     """Return the users of a shard."""

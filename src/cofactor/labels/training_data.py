@@ -79,7 +79,7 @@ class FitCache:
 
 
 @dataclass(frozen=True, eq=False)
-class FitInput:
+class TrainingData:
     """Checked features and labels, and what else belongs to one fit.
 
     Parameters
@@ -163,7 +163,7 @@ class FitInput:
             )
         return self.space
 
-    def scaled(self, scaling: Scaling, ridge: BestAlpha | None = None) -> FitInput:
+    def scaled(self, scaling: Scaling, ridge: BestAlpha | None = None) -> TrainingData:
         """Return the same with scaled features, perhaps with the penalty that was found best for them."""
         return replace(self, features=scaling.apply(self.features), ridge=ridge, cache=FitCache())
 
@@ -180,7 +180,7 @@ class FitInput:
             return 0
         return 4 * (self.features.shape[1] + L) * min(resolve_size(n_components, L), L)
 
-    def rows(self, where: NDArray[Any], monitor: Monitor | None = None) -> FitInput:
+    def rows(self, where: NDArray[Any], monitor: Monitor | None = None) -> TrainingData:
         """Return some of the instances, without the decomposition of all; perhaps with a monitor of their own.
 
         Of features that are seen in passes, up to 5,000 instances come into memory.
@@ -189,7 +189,7 @@ class FitInput:
         known = None if self.known is None else self.known[where]
         few = in_parts(self.features) and len(where) <= _READ_AT_ONCE
         features = self.features[where] if few else rows_of(self.features, where)
-        return FitInput(
+        return TrainingData(
             features, self.labels[where], weights, monitor or self.monitor, known=known, numbers=self.called(where)[0],
             ids=self.ids, ridge=self.ridge, feature_names=self.feature_names,
         )  # fmt: skip
@@ -199,20 +199,20 @@ class FitInput:
         numbers = rows if self.numbers is None else self.numbers[rows]
         return numbers, None if self.ids is None else self.ids[numbers]
 
-    def without_zero_weights(self) -> FitInput:
+    def without_zero_weights(self) -> TrainingData:
         """Return the instances whose weight is above 0."""
         if self.weights is None or self.weights.all():
             return self
         kept = self.rows(np.flatnonzero(self.weights))
         return replace(kept, weights=as_weights(kept.weights, kept.n_instances))
 
-    def of_labels(self, columns: NDArray[Any]) -> FitInput:
+    def of_labels(self, columns: NDArray[Any]) -> TrainingData:
         """Return the same instances with some of their labels."""
         return replace(
             self, labels=self.labels[:, columns], known=None if self.known is None else self.known[:, columns]
         )
 
-    def drop_unlabelled(self) -> FitInput:
+    def drop_unlabelled(self) -> TrainingData:
         """Return the instances of which at least one label is known; all of them, if they are decomposed already."""
         if self.known is None or self.space is not None:
             return self
@@ -226,7 +226,7 @@ class FitInput:
         shares = known_shares(self.labels, self.known, self.weights)
         return sparse.csr_array(self.labels + sparse.csr_array(np.where(self.known, 0.0, shares)))
 
-    def repeated(self) -> FitInput:
+    def repeated(self) -> TrainingData:
         """Return each instance as often as its weight says, a whole number, and no weights."""
         if self.weights is None:
             return self
@@ -238,12 +238,12 @@ class FitInput:
         )
         rows = np.repeat(np.arange(self.n_instances), self.weights.astype(np.int64))
         known = None if self.known is None else self.known[rows]
-        return FitInput(
+        return TrainingData(
             self.features[rows], self.labels[rows], monitor=self.monitor, known=known,
             numbers=self.called(rows)[0], ids=self.ids, feature_names=self.feature_names,
         )  # fmt: skip
 
-    def without_quarter(self, generator: np.random.Generator) -> tuple[FitInput, NDArray[np.int64]]:
+    def without_quarter(self, generator: np.random.Generator) -> tuple[TrainingData, NDArray[np.int64]]:
         """Return the data without a quarter of the instances, and the numbers of these, on which settings are tried."""
         test = np.sort(np.array_split(generator.permutation(self.n_instances), PARTS)[0])
         return self.rows(np.setdiff1d(np.arange(self.n_instances), test)), test
@@ -301,7 +301,7 @@ def space_for(X: Any, y: Any, *, scale: str, fit_intercept: bool) -> FeatureSpac
     """
     features = as_features(X)
     labels, _, _, known = as_known_labels(y, missing="ignore")
-    scaling = choose_scaling(features, FitInput(features, labels, known=known).expected_labels(), scale=scale)
+    scaling = choose_scaling(features, TrainingData(features, labels, known=known).expected_labels(), scale=scale)
     return FeatureSpace(features, fit_intercept=fit_intercept, scale=scaling)
 
 
