@@ -629,7 +629,8 @@ def _best_of_sizes(F: Floats, tree: LabelTree, a: Floats, least: int, most: int)
     # tables[l][s, i, m]: the best score of l and the labels below it; l is on (s = 1) or off, and m of them are on
     tables = np.full((L, 2, n, 2), -np.inf)
     tables[:, 0, :, 0], tables[:, 1, :, 1] = 0, F.T
-    found, joined = list(tables), [[] for _ in range(L)]
+    found = list(tables)
+    joined: list[list[tuple[int, Floats, Floats]]] = [[] for _ in range(L)]
     for below in tree.order[:0:-1].tolist():
         above = int(tree.parents[below])
         off, with_ = found[below]
