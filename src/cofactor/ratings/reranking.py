@@ -111,7 +111,7 @@ class Rules:
         check_number("diversity", self.diversity, low=0)
         check_number("novelty", self.novelty, low=0)
         if self.vectors is not None and not isinstance(self.vectors, Embeddings):
-            raise InvalidTypeError("expected Vectors, as item_vectors() returns", argument="vectors")
+            raise InvalidTypeError("expected Embeddings, as item_vectors() returns", argument="vectors")
         if self.boost is not None:
             boost = _by_item(self.boost, "boost", "boost")
             for item, number in boost.items():

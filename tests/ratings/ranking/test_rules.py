@@ -180,7 +180,7 @@ def test_rating_models_keep_to_rules_in_units_of_ratings() -> None:
         ({"groups": GROUPS, "at_least": 2, "at_most": 1}, "no more than 1 item of the group 'a'"),
         ({"groups": GROUPS, "at_least": 4}, r"lists of 10 items cannot have 12 of these groups; raise n"),
         ({"groups": {0: "a", 7: "b"}, "at_least": {"b": 2}}, "only 1 item of the group 'b'"),
-        ({"diversity": 1.0, "vectors": np.eye(3)}, "expected Vectors"),
+        ({"diversity": 1.0, "vectors": np.eye(3)}, "expected Embeddings"),
         ({"diversity": 1.0, "vectors": Embeddings(np.array([-1]), np.ones((1, 2), np.float32))}, "of no item"),
     ],
 )
