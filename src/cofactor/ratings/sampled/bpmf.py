@@ -187,7 +187,7 @@ class BPMF(SampledModel):
         make = partial(_users_of_shard, padded(ratings), values, prior, weights, problem)
 
         def posterior(users: Any) -> Posterior:
-            settle = users.own.settle if here else partial(settle_in_shards, users, problem)
+            settle = users.own.settle if problem is None else partial(settle_in_shards, users, problem)
             return GaussianPosterior(users, settle, mass, values, m + 1, items, noise)
 
         return UserPlan(GaussianUsers, make, prior, posterior)
