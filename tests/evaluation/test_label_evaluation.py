@@ -280,7 +280,7 @@ def test_selection_refits_to_everything_and_keeps_the_threshold(tmp_path):
 
 
 def test_one_decomposition_serves_the_whole_grid(monkeypatch):
-    from cofactor.labels import training_data, regression
+    from cofactor.labels import regression, training_data
 
     made = []
 
