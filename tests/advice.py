@@ -430,6 +430,10 @@ CASES: list[tuple[str, str | list[str]]] = [
         "cofactor serve als.cofactor --filters filters --port 0",
     ),
     (
+        "(lambda folder: (__import__('os').rmdir('gone'), folder.names()))(__import__('os').makedirs('gone', exist_ok=True) or __import__('cofactor.server.filters', fromlist='x').FilterFolder('gone', 9))",
+        "__import__('os').makedirs('gone', exist_ok=True) or __import__('cofactor.server.filters', fromlist='x').FilterFolder('gone', 9).names()",
+    ),
+    (
         "__import__('cofactor.server.filters', fromlist='x').FilterFolder('nowhere', 9)",
         "__import__('cofactor.server.filters', fromlist='x').FilterFolder('filters', 9)",
     ),

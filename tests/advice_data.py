@@ -58,6 +58,12 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     ("datasets.read_ratings(database + '#nothing')", "datasets.read_ratings(database + '#r')"),
     ("datasets.read_ratings('sqlite://shop.db#r')", "datasets.read_ratings(database + '#r')"),
+    ("datasets.read_ratings('mysql://localhost/shop#r')", "datasets.read_ratings(database + '#r')"),
+    (
+        "datasets.write_table(database + '?ifexists=append#r', {'user': [1], 'item': [7], 'rating': [5]})",
+        "datasets.write_table(database + '?if_exists=append#r', {'user': [1], 'item': [7], 'rating': [5]})",
+    ),
+    ("query_of('delete from r')", "query_of('r')"),
     ("database, query_of('odd')", "database, query_of('select cast(user as text) as user, item, rating from odd')"),
     ("database, query_of('gaps')", "database, query_of('select * from gaps where user is not null')"),
     ("database, query_of('bytes')", "database, query_of('select cast(user as text) as user, item, rating from bytes')"),

@@ -30,6 +30,8 @@ _counter = itertools.count()
 PathLike = str | os.PathLike[str]
 
 _DATABASE = re.compile(r"(sqlite|duckdb|postgres(?:ql)?)://")
+#: What is meant to be an address: a scheme, but for the letter of a drive, or words of a connection with a password.
+_ADDRESS = re.compile(r"\s*([A-Za-z][\w+.-]+:/|\w+\s*=.*\bpassword\s*=)", re.DOTALL)
 _SERVER = re.compile(r"(postgres(?:ql)?://)([^/?]*)(.*)", re.DOTALL)
 _HOSTS = re.compile(r"((\[[^]]*\]|[^:\[\]]*)(:\d*)?(,|$))*")
 _PASSWORD = re.compile(r"(?<=[?&])(?:ssl)?password=([^&]*)&?")
@@ -40,8 +42,17 @@ _given: dict[str, str] = {}
 
 
 def is_database(path: PathLike) -> bool:
-    """Return whether it is the address of a database, such as sqlite:///shop.db, perhaps with a query after #."""
-    return _DATABASE.match(os.fspath(path)) is not None
+    """Return whether it is the address of a database, such as sqlite:///shop.db, perhaps with a query after #.
+
+    An address of another kind is an error, which does not show it: a password may be in it.
+    """
+    text = os.fspath(path)
+    if _DATABASE.match(text):
+        return True
+    if _ADDRESS.match(text):
+        advice = "an address begins with sqlite:///, duckdb:/// or postgresql://, in lower case"
+        raise InvalidInputError("the address is of no known kind", advice=advice)
+    return False
 
 
 def is_there(path: PathLike) -> bool:
@@ -64,7 +75,7 @@ def without_password(address: str) -> str:
     scheme, authority, path = match.groups()
     who, at, hosts = authority.rpartition("@")
     user, _, password = who.partition(":")
-    if not _HOSTS.fullmatch(hosts) or "@" in path.partition("?")[0] or re.search("%(?![0-9A-Fa-f]{2})", password):
+    if not _HOSTS.fullmatch(hosts) or "@" in who + path.partition("?")[0] or re.search("%(?![0-9A-Fa-f]{2})", password):
         escapes = "write special characters of a password as %40 for @, %23 for #, %2F for /, %25 for %"
         raise InvalidInputError(
             "the address of the database cannot be read",

@@ -82,7 +82,7 @@ def opened(path: str) -> BinaryIO:
         If it is a pipe or a device.
     """
     try:
-        stream = open(path, "rb", opener=_without_waiting)  # noqa: SIM115
+        stream = open(path, "rb", opener=without_waiting)  # noqa: SIM115
     except FileNotFoundError:
         raise FileNotFoundError(f"{path}: no such file") from None
     except IsADirectoryError:
@@ -93,7 +93,8 @@ def opened(path: str) -> BinaryIO:
     return stream
 
 
-def _without_waiting(path: str, flags: int) -> int:
+def without_waiting(path: str, flags: int) -> int:
+    """Open a file, as an opener of `open`: a pipe without a writer is not waited for."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 

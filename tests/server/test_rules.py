@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -217,6 +219,10 @@ def test_a_file_in_the_folder_is_a_filter(shop) -> None:
             error = shop.refused("POST", ASK, asked)
             assert error["found"] == "night"
             assert "/v1/filters/night" in error["advice"]
+    (shop.filters / "night.json").unlink()
+    os.mkfifo(shop.filters / "night.json")
+    assert "pipe" in shop.refused("POST", ASK, asked)["message"]
+    (shop.filters / "night.json").unlink()
     shop.put("night", [1])
     assert [one["item"] for one in shop.lists(**asked)[0]["items"]] == [1]
 
@@ -305,6 +311,11 @@ def test_filters_need_a_folder_and_a_key(shop, tmp_path) -> None:
         client.headers["X-API-Key"] = "a-key-of-many-characters"
         assert client.ask("PUT", "/v1/filters/stock", {"items": [1]}).status == 200
         assert json.loads((tmp_path / "filters" / "stock.json").read_text()) == {"items": [1]}
+        shutil.rmtree(tmp_path / "filters")
+        for method, path in (("GET", "/v1/filters"), ("GET", "/v1/filters/stock"), ("DELETE", "/v1/filters/stock")):
+            answer = client.ask(method, path)
+            assert answer.status == 422
+            assert "folder" in answer.json["error"]["message"]
     with Command(["serve", model, "--port", "0"], tmp_path, {}) as child:
         client = Client(child)
         for method, path, body in (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -12,6 +13,7 @@ import msgspec
 
 from cofactor.errors import InvalidInputError
 from cofactor.files import replacing
+from cofactor.headers import without_waiting
 from cofactor.ratings import IdSelection
 from cofactor.server.failures import NotFoundError
 from cofactor.server.schemas import FilterItems
@@ -94,7 +96,12 @@ class FilterFolder:
 
     def names(self) -> list[str]:
         """Return the names of all filters, sorted."""
-        found = (one.name.removesuffix(_SUFFIX) for one in self.folder.iterdir() if one.suffix == _SUFFIX)
+        try:
+            files = list(self.folder.iterdir())
+        except OSError as error:
+            problem = f"the folder of filters cannot be read: {error.strerror}"
+            raise InvalidInputError(problem, advice="make it again, and put them anew") from error
+        found = (one.name.removesuffix(_SUFFIX) for one in files if one.suffix == _SUFFIX)
         return sorted(name for name in found if _NAME.fullmatch(name))
 
     def get(self, name: str, argument: str) -> ItemFilter:
@@ -112,12 +119,14 @@ class FilterFolder:
             return known[1]
         self._known.pop(name, None)
         try:
-            with path.open("rb") as stream:
+            with open(path, "rb", opener=without_waiting) as stream:
+                if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                    raise _damaged(name, argument, "it is a pipe or a device")
                 before = FileVersion.of(stream.fileno())
                 data = stream.read(self.most + 1)
                 after = FileVersion.of(stream.fileno())
         except FileNotFoundError:
-            raise NotFoundError(did_you_mean(name, self.names()), argument=argument, found=name) from None
+            raise self._missing(name, argument) from None
         except OSError as error:
             raise _damaged(name, argument, str(error.strerror)) from error
         if before is None or before != after:
@@ -156,7 +165,7 @@ class FilterFolder:
         try:
             self._path(name, "name").unlink()
         except FileNotFoundError:
-            raise NotFoundError(did_you_mean(name, self.names()), argument="name", found=name) from None
+            raise self._missing(name, "name") from None
         except OSError as error:
             raise self._read_only(name, error) from error
 
@@ -165,6 +174,10 @@ class FilterFolder:
             expected = "expected a name of at most 64 letters, digits, points, dashes and underscores, no point first"
             raise InvalidInputError(expected, argument=argument, found=name)
         return self.folder / f"{name}{_SUFFIX}"
+
+    def _missing(self, name: str, argument: str) -> InvalidInputError:
+        advice = did_you_mean(name, self.names())
+        return NotFoundError("there is no filter of this name", argument=argument, found=name, advice=advice)
 
     def _read_only(self, name: str, error: OSError) -> InvalidInputError:
         advice = "let the server write into the folder of --filters, or change the file there yourself"
@@ -175,5 +188,5 @@ class FilterFolder:
 
 def _damaged(name: str, argument: str, why: str) -> InvalidInputError:
     """Return the error for a filter whose file cannot be read: no list is better than one of what is not there."""
-    advice = f"put it anew, under /v1/filters/{name}; a file is written aside and renamed"
+    advice = f"put it anew, under /v1/filters/{name}; who writes the file writes it aside, and renames it"
     return InvalidInputError(f"the filter cannot be read: {why}", argument=argument, found=name, advice=advice)

@@ -34,6 +34,8 @@ _ROWS = 1 << 14  #: of a batch
 _TEMPORARY = "cofactor_rows"
 _STEP = 1 << 18  #: rows by which a column grows
 _INT32 = 1 << 31
+#: What SQLite may do for a query.
+_READS = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
 
 
 class _Database(ABC):
@@ -80,6 +82,9 @@ class _Sqlite(_Database):
     def __init__(self, address: str, write: bool) -> None:
         uri = f"file:{quote(_path_of(address, write))}?mode={'rwc' if write else 'ro'}"
         super().__init__(sqlite3.connect(uri, uri=True, isolation_level=None))
+        if not write:  # a connection for reading may still make other files
+            allowed = dict.fromkeys(_READS, sqlite3.SQLITE_OK)
+            self.connection.set_authorizer(lambda action, *_: allowed.get(action, sqlite3.SQLITE_DENY))
 
     def batches(self, query: str) -> Iterator[Any]:
         cursor = self.connection.execute(query)
@@ -104,10 +109,14 @@ class _Sqlite(_Database):
 
 class _DuckDB(_Database):
     def __init__(self, address: str, write: bool) -> None:
-        duckdb = _package("duckdb", "DuckDB needs")
-        super().__init__(duckdb.connect(_path_of(address, write), read_only=not write))
+        self.duckdb = _package("duckdb", "DuckDB needs")
+        super().__init__(self.duckdb.connect(_path_of(address, write), read_only=not write))
+        if not write:  # a connection for reading may still attach, or write, other files
+            self.run("set enable_external_access = false")
 
     def batches(self, query: str) -> Iterable[Any]:
+        if len(self.connection.extract_statements(query)) > 1:
+            raise self.duckdb.ProgrammingError("there is more than one statement")
         relation = self.connection.sql(query)
         return () if relation is None else pa.RecordBatchReader.from_stream(relation)
 
@@ -152,11 +161,14 @@ def _package(name: str, purpose: str) -> Any:
 
 def _path_of(address: str, write: bool) -> str:
     """Return the path of the file of a database; one that is written may be new."""
-    kind, _, rest = address.partition("://")
+    kind, _, rest = IF_EXISTS.sub("", address).partition("://")
     path = os.path.expanduser(unquote(rest[1:].partition("?")[0]))
     if not rest.startswith("/") or not path:
         example = f"write {kind}:///shop.db, and {kind}:////home/me/shop.db with the whole path"
-        raise InvalidInputError("the address names no file after three slashes", advice=example, place=Place(address))
+        raise InvalidInputError("the address names no file after three slashes", advice=example)
+    if "?" in rest:
+        advice = "an address may have ?if_exists=append or ?if_exists=replace"
+        raise InvalidInputError(f"not known: {rest[rest.index('?') :]}", advice=advice, place=Place(path))
     if not (os.path.isdir(os.path.dirname(path) or ".") if write else os.path.isfile(path)):
         raise FileNotFoundError(f"{path}: no such {'folder' if write else 'file'}")
     return path
@@ -189,7 +201,7 @@ def _connected(address: str, *, write: bool = False) -> Iterator[_Database]:
         password = urlsplit(with_password(base)).password
         for secret in (password, unquote(password)) if password else ():
             reason = reason.replace(secret, "***")
-        raise InvalidInputError(reason, advice=_advice(error, database, write), place=place) from None
+        raise InvalidInputError(reason, advice=_advice(error, base, database, write), place=place) from None
     finally:
         if database is not None:
             database.connection.close()
@@ -197,12 +209,17 @@ def _connected(address: str, *, write: bool = False) -> Iterator[_Database]:
             Path(path).unlink(missing_ok=True)  # nothing is left of what failed
 
 
-def _advice(error: Exception, database: _Database | None, write: bool) -> str:
+def _advice(error: Exception, base: str, database: _Database | None, write: bool) -> str:
+    if database is None and base.startswith("postgres"):
+        return "is there such a database? The password of a server may stand in PGPASSWORD or ~/.pgpass"
     if database is None:
-        return (
-            "is there such a database, and does no other program hold it? The password of a server may stand in "
-            "PGPASSWORD or ~/.pgpass"
-        )
+        return "is it a file of this kind of database, and does no other program have it open?"
+    if re.search("not authorized|authorization denied|Permission Error", str(error)):
+        return "a query reads its own database, and does nothing else"
+    if re.search("is locked|lock timeout", str(error)):
+        return "another program writes to it, and nothing was written: run it again when that has ended"
+    if "readonly" in str(error):
+        return "nothing was written: let this user write to the file and its folder, or name another database"
     if write:
         return "nothing was written: mend that, or give another table, and run it again"
     if isinstance(error, pa.ArrowException):
@@ -341,8 +358,8 @@ def _target(address: str) -> tuple[str, str]:
     if mode not in MODES:
         expected = f"expected one of {', '.join(map(repr, MODES))}"
         raise InvalidInputError("not known", argument="if_exists", found=mode, advice=expected)
-    if not table:
-        advice = ("name it with ", Argument("table"), ", or after #: sqlite:///shop.db#lists")
+    if not table or re.search(r"\s", table):
+        advice = ("name it without blanks, with ", Argument("table"), ", or after #: sqlite:///shop.db#lists")
         raise InvalidInputError("does not say which table to write", advice=advice, place=Place(display_name(base)))
     return _quoted(table), mode
 
