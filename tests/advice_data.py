@@ -4,6 +4,18 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+
+from cofactor.datasets import write_table
+
+
+def append_while_another_writes() -> None:
+    with closing(sqlite3.connect("shop.db")) as other:
+        other.execute("begin immediate")
+        write_table("sqlite:///shop.db?if_exists=append#r", {"user": [1], "item": [7], "rating": [5]})
+
+
 #: Python for names that calls use.
 NAMES: dict[str, str] = {
     "sqlite": "__import__('sqlite3')",
@@ -58,12 +70,15 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     ("datasets.read_ratings(database + '#nothing')", "datasets.read_ratings(database + '#r')"),
     ("datasets.read_ratings('sqlite://shop.db#r')", "datasets.read_ratings(database + '#r')"),
+    (
+        "database, __import__('tests.advice_data', fromlist='x').append_while_another_writes()",
+        "datasets.write_table(database + '?if_exists=append#r', {'user': [1], 'item': [7], 'rating': [5]})",
+    ),
     ("datasets.read_ratings('mysql://localhost/shop#r')", "datasets.read_ratings(database + '#r')"),
     (
         "datasets.write_table(database + '?ifexists=append#r', {'user': [1], 'item': [7], 'rating': [5]})",
         "datasets.write_table(database + '?if_exists=append#r', {'user': [1], 'item': [7], 'rating': [5]})",
     ),
-    ("query_of('delete from r')", "query_of('r')"),
     ("database, query_of('odd')", "database, query_of('select cast(user as text) as user, item, rating from odd')"),
     ("database, query_of('gaps')", "database, query_of('select * from gaps where user is not null')"),
     ("database, query_of('bytes')", "database, query_of('select cast(user as text) as user, item, rating from bytes')"),
@@ -105,8 +120,8 @@ CASES: list[tuple[str, str | list[str]]] = [
         "database, command('fit sqlite:///shop.db#r --model als --alpha 1 --out y.cofactor')",
     ),
     (
-        "command('similar als.cofactor 1 --out x.csv --table lists')",
-        "database, command('similar als.cofactor 1 --out sqlite:///shop.db --table lists --if-exists replace')",
+        "command('similar als.cofactor --item 1 --out x.csv --table lists')",
+        "database, command('similar als.cofactor --item 1 --out sqlite:///shop.db --table lists --if-exists replace')",
     ),
     # Bins.
     ("datasets.bin_edges([], 3)", ["datasets.bin_edges([], 3, limits=(0, 1))", "datasets.bin_edges([], [0, 1, 2])"]),
@@ -698,7 +713,7 @@ CASES: list[tuple[str, str | list[str]]] = [
     (
         "labels.CML(set_sizes=(0, 3), threshold='joint', inference='gibbs').fit(features, tags)",
         [
-            "labels.CML(threshold='joint', inference='gibbs', max_iter=3).fit(features, tags)",
+            "labels.CML(threshold='joint', inference='gibbs').fit(features, tags)",
             "labels.CML(set_sizes=(0, 3), threshold='joint', inference='supported').fit(features, tags)",
         ],
     ),

@@ -36,7 +36,7 @@ _ADVISES = re.compile(
 
 
 #: What begins so is SQL, and advises nobody.
-_SQL = re.compile(r'select [\w*"…]+|set (?:local|transaction) |begin immediate')
+_SQL = re.compile(r"select .+ from |set (?:local|transaction|enable_external_access) |begin immediate")
 
 
 @dataclass(frozen=True)

@@ -218,10 +218,8 @@ def _advice(error: Exception, base: str, database: _Database | None, write: bool
         return "a query reads its own database, and does nothing else"
     if re.search("is locked|lock timeout", str(error)):
         return "another program writes to it, and nothing was written: run it again when that has ended"
-    if "readonly" in str(error):
-        return "nothing was written: let this user write to the file and its folder, or name another database"
     if write:
-        return "nothing was written: mend that, or give another table, and run it again"
+        return "nothing was written: mend that, or name another table or database, and run it again"
     if isinstance(error, pa.ArrowException):
         return "a column must hold values of one kind: make it so in the query, such as cast(item as text) as item"
     tables: list[str] = []
