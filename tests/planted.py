@@ -107,8 +107,8 @@ ERRORS = (
     Planted(
         "members share one seed",
         "ratings/ensemble.py",
-        "set_params(random_state=int(seed), callback=None), ratings, part",
-        "set_params(random_state=int(seeds[0]), callback=None), ratings, part",
+        "set_params(random_state=int(seed), callback=None),",
+        "set_params(random_state=int(seeds[0]), callback=None),",
         "tests/ratings/test_ensemble.py",
     ),
     Planted(

@@ -224,10 +224,10 @@ def decided(name: str) -> LabelModel:
 
 
 def bits(model: LabelModel) -> dict[str, Any]:
-    """Return all that a model learned, so that == compares it to the bit."""
+    """Return all that a model learned, but for the form of its labels, so that == compares it to the bit."""
     header, arrays = model._to_state()
     return {
-        "learned": repr(header["learned"]),
+        "learned": repr({name: value for name, value in header["learned"].items() if name != "form_"}),
         **{name: (f"{a.dtype}{a.shape}", a.tobytes()) for name, a in arrays.items()},
     }
 

@@ -452,7 +452,7 @@ def test_files_of_the_page_are_strict(site: Site) -> None:
     assert not re.search(r"<style|<script(?![^>]*src=)|\sstyle=|\son\w+=|https?:", text)
     names = re.findall(r'(?:src|href)="(/[^"]*)"', text)
     assert {"/colours.css", "/page.css", "/page.js", "/icon.svg"} <= set(names)
-    scripts = ["/page.js"]
+    scripts = ["/page.js", "/docs.js"]
     for one in scripts:  # which grows
         answer = site.client.ask("GET", one)
         assert (answer.status, answer.headers["content-type"]) == (200, "text/javascript; charset=utf-8")

@@ -862,7 +862,7 @@ class ComparisonPosterior(_Outcome):
     >>> from cofactor.evaluation import Scores, signed_rank
     >>> errors = [[0.1 + k / 100, 0.2 + k / 50] for k in range(8)]
     >>> type(signed_rank(Scores(errors, ["HMF", "MMMF"], greater_is_better=False))).__name__
-    'Posterior'
+    'ComparisonPosterior'
     """
 
     first: str
@@ -917,7 +917,7 @@ def signed_rank(
 
     Returns
     -------
-    Posterior
+    ComparisonPosterior
 
     Raises
     ------
@@ -974,7 +974,7 @@ def correlated_t(scores: Scores, test_share: float, rope: float = 0.0) -> Compar
 
     Returns
     -------
-    Posterior
+    ComparisonPosterior
 
     Raises
     ------

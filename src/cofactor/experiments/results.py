@@ -37,8 +37,8 @@ def facet(result: Run, name: str) -> Any:
 
     Examples
     --------
-    >>> from cofactor.evaluation.store import Result
-    >>> result = Result(key="", method="MMMF", data="ml-100k", split="", seed=3, parameters={"settings": {"alpha": 8}},
+    >>> from cofactor.evaluation.store import Run
+    >>> result = Run(key="", method="MMMF", data="ml-100k", split="", seed=3, parameters={"settings": {"alpha": 8}},
     ...     checksum="", measure="", version="", status="done", measures={}, error="", seconds=0.0)
     >>> facet(result, "seed"), facet(result, "settings.alpha"), facet(result, "share")
     (3, 8, None)

@@ -942,7 +942,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         ----------
         threshold : str
             As in `Decision.learn`.
-        data : FitInput
+        data : TrainingData
             With the labels that are not constant.
         recorded : ndarray of shape (L,), optional
             Of all labels, as in `Decision.learn`.

@@ -102,7 +102,7 @@ def class_weights(model: Any, data: TrainingData) -> ClassWeights | None:
     ----------
     model : LabelModel
         With `label_names_` and `constant_` of all labels.
-    data : FitInput
+    data : TrainingData
         With the labels that vary.
     """
     each = _in_order(model)

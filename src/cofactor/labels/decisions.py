@@ -1092,7 +1092,7 @@ def recorded_shares(
 
     Examples
     --------
-    >>> data = FitInput(np.eye(3), sparse.csr_array([[1, 0], [0, 0], [0, 1]]))
+    >>> data = TrainingData(np.eye(3), sparse.csr_array([[1, 0], [0, 0], [0, 1]]))
     >>> recorded_shares(0.5, data, np.array(["a", "b"]), "auto")
     array([0.5, 0.5])
     """

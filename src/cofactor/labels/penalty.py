@@ -30,7 +30,7 @@ def ridge_penalty(data: TrainingData, fit_intercept: bool = True) -> float:
 
     Parameters
     ----------
-    data : FitInput
+    data : TrainingData
         With scaled features.
     fit_intercept : bool, default=True
         Whether the regression has an intercept.
@@ -46,7 +46,7 @@ def ridge_penalty(data: TrainingData, fit_intercept: bool = True) -> float:
     >>> import numpy as np
     >>> from scipy import sparse
     >>> X = np.arange(8.0)[:, None]
-    >>> round(ridge_penalty(FitInput(X, sparse.csr_array(X > 3))), 2)
+    >>> round(ridge_penalty(TrainingData(X, sparse.csr_array(X > 3))), 2)
     5.25
     """
     found = _found(data, fit_intercept)
@@ -63,7 +63,7 @@ def exact_penalty(data: TrainingData, problem: RidgeProblem) -> float:
 
     Parameters
     ----------
-    data : FitInput
+    data : TrainingData
         With scaled features.
     problem : RidgeProblem
         The regression on these features.

@@ -6,7 +6,7 @@ A `FeatureSpace` can be given in place of X to the `fit` of any label model::
     for alpha in grid:
         PLST(alpha=alpha).fit(space, Y)
 
-A model that regresses calls `FitInput.feature_space`, which returns the space that the caller gave, or a new one.
+A model that regresses calls `TrainingData.feature_space`, which returns the space that the caller gave, or a new one.
 Models that do not regress use the features of the space alone.
 """
 

@@ -109,7 +109,7 @@ class TrainingData:
 
     Examples
     --------
-    >>> data = FitInput(np.eye(3), sparse.csr_array([[1], [0], [1]]), np.array([1.0, 2.0, 1.0]))
+    >>> data = TrainingData(np.eye(3), sparse.csr_array([[1], [0], [1]]), np.array([1.0, 2.0, 1.0]))
     >>> data.n_instances, data.repeated().n_instances
     (3, 4)
     """

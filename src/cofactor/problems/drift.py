@@ -38,7 +38,7 @@ class RatingMoments:
 
         Examples
         --------
-        >>> moments = Moments.of(np.array([0, 3, 3, 4]), np.array([60.0, 7.2, 60.5, 8.0]))
+        >>> moments = RatingMoments.of(np.array([0, 3, 3, 4]), np.array([60.0, 7.2, 60.5, 8.0]))
         >>> moments.indptr.tolist(), moments.seconds.tolist(), moments.of_entry.tolist()
         ([0, 2, 2, 3], [7.0, 60.0, 8.0], [1, 0, 1, 2])
         """
@@ -116,7 +116,7 @@ class Drift:
 
     Parameters
     ----------
-    moments : Moments
+    moments : RatingMoments
     prior : DriftPrior, optional
     n_tries : int, default=2
         Metropolis steps for each user's multiplier in a draw.

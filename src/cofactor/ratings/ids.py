@@ -347,6 +347,11 @@ class IdSelection:
         Indices of the ids in it, ascending.
     unknown : list
         Those that it does not have, in the order in which they were given.
+
+    Examples
+    --------
+    >>> list(IdMap(["Alien", "Up", "Brazil"]).select(["Up", "Heat"]))
+    ['Up']
     """
 
     known: IdMap

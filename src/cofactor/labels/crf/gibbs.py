@@ -74,7 +74,7 @@ def epochs(
     Parameters
     ----------
     problem : SampledLikelihoodProblem
-    data : FitInput
+    data : TrainingData
         What the problem was made of.
     pairs : PairForm
     alpha : float

@@ -87,7 +87,7 @@ def best_drawn(
     model : ChainCRF or TreeCRF
     by : {"sampled-correlation", "sampled-likelihood"}
         Whether the best one has the largest sum of a measure over its edges, or the least objective.
-    data : FitInput
+    data : TrainingData
         With the labels that vary.
     draw : callable
         Makes a random tree of so many labels.
@@ -109,7 +109,7 @@ def greedy_tree(data: TrainingData, learning: tuple[float, int, float]) -> Label
 
     Parameters
     ----------
-    data : FitInput
+    data : TrainingData
         With the labels that vary.
     learning : tuple
         Penalty, iterations and tolerance of a fit.

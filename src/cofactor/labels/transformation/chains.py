@@ -81,7 +81,7 @@ def order_of(model: Any, data: TrainingData, generator: np.random.Generator) -> 
     ----------
     model : LabelModel
         In a fit. Its parameter `order` holds positions among all labels, or names.
-    data : FitInput
+    data : TrainingData
         With the labels that vary.
     generator : Generator
         Draws a random order.
@@ -163,7 +163,7 @@ def fit_chain(
     fit_tasks : callable
         `LearnerModel._fit_tasks` of the model.
     estimator : BaseEstimator
-    data : FitInput
+    data : TrainingData
     order : ndarray of shape (T,)
         Labels of the data in the order of the chain.
     generator : Generator

@@ -177,7 +177,7 @@ def affinities(data: TrainingData, jaccard_weight: float) -> NDArray[np.float64]
 
     Examples
     --------
-    >>> data = FitInput(np.array([[0.0], [0.0], [1.0]]), sparse.csr_array([[1, 1], [1, 0], [0, 1]]))
+    >>> data = TrainingData(np.array([[0.0], [0.0], [1.0]]), sparse.csr_array([[1, 1], [1, 0], [0, 1]]))
     >>> affinities(data, 0.5).round(3)
     array([[0.  , 0.47],
            [0.47, 0.  ]])
