@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -82,19 +83,27 @@ def opened(path: str) -> BinaryIO:
         If it is a pipe or a device.
     """
     try:
-        stream = open(path, "rb", opener=without_waiting)  # noqa: SIM115
+        return open_regular(path)
     except FileNotFoundError:
         raise FileNotFoundError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise IsADirectoryError(f"{path}: is a folder, expected a model file") from None
+    except OSError as error:
+        if error.errno != errno.ESPIPE:
+            raise
+        refuse(path, f"{error.strerror}, expected a model file")
+
+
+def open_regular(path: str) -> BinaryIO:
+    """Open a file to read; a pipe or a device, which is not waited for, is an `OSError` with the number ``ESPIPE``."""
+    stream = open(path, "rb", opener=_without_waiting)  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
         stream.close()
-        refuse(path, "is a pipe or a device, expected a model file")
+        raise OSError(errno.ESPIPE, "is a pipe or a device", path)
     return stream
 
 
-def without_waiting(path: str, flags: int) -> int:
-    """Open a file, as an opener of `open`: a pipe without a writer is not waited for."""
+def _without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 

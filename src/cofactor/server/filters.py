@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -13,7 +12,7 @@ import msgspec
 
 from cofactor.errors import InvalidInputError
 from cofactor.files import replacing
-from cofactor.headers import without_waiting
+from cofactor.headers import open_regular
 from cofactor.ratings import IdSelection
 from cofactor.server.failures import NotFoundError
 from cofactor.server.schemas import FilterItems
@@ -119,9 +118,7 @@ class FilterFolder:
             return known[1]
         self._known.pop(name, None)
         try:
-            with open(path, "rb", opener=without_waiting) as stream:
-                if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                    raise _damaged(name, argument, "it is a pipe or a device")
+            with open_regular(os.fspath(path)) as stream:
                 before = FileVersion.of(stream.fileno())
                 data = stream.read(self.most + 1)
                 after = FileVersion.of(stream.fileno())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeAlias
@@ -297,11 +297,8 @@ def _recommended(question: Question, users: list[Any]) -> tuple[list[dict[str, A
         limits.check(len(new_items), "batch", "new_items")
         more["new_items"] = new_items
     told: list[str] = []
-    if more:
-        with _warned() as told:
-            found = service.recommend(users, asked.n, **how, **more)
-    else:
-        found = service.recommend(users, asked.n, **how)
+    with _warned() if more else nullcontext(told) as told:
+        found = service.recommend(users, asked.n, **how, **more)
     ids = [None if isinstance(user, list) else service.users.match(user) for user in users]
     lists = [{"user": one, "items": items} for one, items in zip(ids, found, strict=True)]
     return lists, {"warnings": told} if told else {}

@@ -162,13 +162,14 @@ def _package(name: str, purpose: str) -> Any:
 def _path_of(address: str, write: bool) -> str:
     """Return the path of the file of a database; one that is written may be new."""
     kind, _, rest = IF_EXISTS.sub("", address).partition("://")
-    path = os.path.expanduser(unquote(rest[1:].partition("?")[0]))
+    file, mark, option = rest[1:].partition("?")
+    path = os.path.expanduser(unquote(file))
     if not rest.startswith("/") or not path:
         example = f"write {kind}:///shop.db, and {kind}:////home/me/shop.db with the whole path"
         raise InvalidInputError("the address names no file after three slashes", advice=example)
-    if "?" in rest:
+    if mark:
         advice = "an address may have ?if_exists=append or ?if_exists=replace"
-        raise InvalidInputError(f"not known: {rest[rest.index('?') :]}", advice=advice, place=Place(path))
+        raise InvalidInputError(f"not known: ?{option}", advice=advice, place=Place(path))
     if not (os.path.isdir(os.path.dirname(path) or ".") if write else os.path.isfile(path)):
         raise FileNotFoundError(f"{path}: no such {'folder' if write else 'file'}")
     return path
