@@ -462,7 +462,7 @@ class Comparison:
 
     Attributes
     ----------
-    results : list of Result
+    results : list of Run
         One for each cell: by data set, then by seed, by split and by method.
     metrics : tuple of str
         The measures to look at, the most important first. All others are in the results too.

@@ -417,7 +417,7 @@ def of_results(results: Iterable[Run], data: str) -> RecommendationScores:
 
     Parameters
     ----------
-    results : iterable of Result
+    results : iterable of Run
         Of a comparison of recommendations.
     data : str
         Name of the data set.

@@ -176,7 +176,7 @@ class Interrupted(KeyboardInterrupt):
 
     Attributes
     ----------
-    results : list of Result
+    results : list of Run
         What had been done by then.
 
     Examples
@@ -219,7 +219,7 @@ def run_cells(
 
     Returns
     -------
-    list of Result
+    list of Run
         In the order of the cells.
 
     Raises

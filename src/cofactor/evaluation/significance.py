@@ -523,7 +523,7 @@ class Wilcoxon(_Outcome):
 
     Attributes
     ----------
-    pairs : tuple of Pair
+    pairs : tuple of PairTest
         The pairs, the smallest p-value first.
     n_data : int
         Number of data sets with a score of every method.
@@ -1048,9 +1048,9 @@ class Conclusions:
         Which of them do, if so.
     wilcoxon : Wilcoxon or None
         Which pairs differ.
-    signed_rank : Posterior or None
+    signed_rank : ComparisonPosterior or None
         How probable it is that one of two methods is better on a further data set.
-    correlated_t : dict of str to Posterior
+    correlated_t : dict of str to ComparisonPosterior
         The same for each data set, given its splits.
     refused : dict of str to str
         Tests that were not done, and why.

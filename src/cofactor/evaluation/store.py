@@ -210,7 +210,7 @@ class ResultStore:
 
         Parameters
         ----------
-        result : Result
+        result : Run
         """
         facts = vars(result)
         try:
@@ -279,7 +279,7 @@ def tidy(results: Iterable[Run]) -> list[dict[str, Any]]:
 
     Parameters
     ----------
-    results : iterable of Result
+    results : iterable of Run
 
     Returns
     -------

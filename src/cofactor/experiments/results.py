@@ -122,7 +122,7 @@ def measured_scores(
     ----------
     table : Published
         Whose data sets, in its order.
-    results : sequence of Result
+    results : sequence of Run
         What was measured.
     metric : str
         Its name.

@@ -548,7 +548,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
 
         Yields
         ------
-        Predictions
+        LabelPredictions
             ``scores``, ``on`` and ``probabilities`` of a block, each of shape (n, L); probabilities are None if they
             were not asked for.
         """

@@ -1092,7 +1092,7 @@ class InteractionModel(Estimator, ABC):
 
         Returns
         -------
-        Vectors
+        Embeddings
 
         Examples
         --------
@@ -1116,7 +1116,7 @@ class InteractionModel(Estimator, ABC):
 
         Returns
         -------
-        Vectors
+        Embeddings
 
         Examples
         --------

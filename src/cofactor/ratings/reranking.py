@@ -65,7 +65,7 @@ class Rules:
     at_most, at_least : int, or mapping from group to int, optional
         Most, and fewest, items of each group in a list. A user for whom fewer items of a group are left gets all of
         these; a list that quotas leave no more items for is shorter than n, and ends with None.
-    vectors : Vectors, optional
+    vectors : Embeddings, optional
         Vectors of items, for `diversity`: sim is their cosine, and items without one are like no other. By default the
         correlation over users of the scores that factors give two items (see `similar_items`): of the first
         implicit-feedback model of a `Recommender` that has factors, or of a model's own. Where there are no factors, it

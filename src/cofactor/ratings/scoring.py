@@ -176,7 +176,7 @@ class Scorer(ABC):
     ----------
     scale : ndarray of shape (R,)
         The values a rating can take.
-    decision : Decision
+    decision : LevelRule
         The rule that turns margins into levels.
     now : float, optional
         Where scores depend on time, the time that is taken where none is given.

@@ -129,7 +129,7 @@ class Trial:
         Training and test rows of each split, as the task takes them.
     methods : mapping from str to Method
         What is compared.
-    rows : list of Row
+    rows : list of MethodResult
         What was found, in the same order; baselines at the end.
     """
 

@@ -221,12 +221,12 @@ def beside(
     ----------
     published : Published
         The printed numbers.
-    results : sequence of Result
+    results : sequence of Run
         What was measured; the protocol is the parameter ``protocol`` of the cells, empty where there is none.
-    reasons : iterable of Reason
+    reasons : iterable of Discrepancy
         Why numbers differ, where that is known; the first which fits is shown where two do not agree. That the printed
         one cannot be right, which the table itself knows, goes before.
-    absent : iterable of Reason
+    absent : iterable of Discrepancy
         Why numbers are not measured here; the first which fits is shown.
 
     Returns

@@ -357,7 +357,7 @@ def fit_tasks(
     estimator : classifier or regressor of scikit-learn
     X : ndarray or csr_array of shape (n, D)
         Checked features, of which each task takes its rows and columns.
-    tasks : sequence of Task
+    tasks : sequence of Subproblem
     sample_weight : ndarray of shape (n,), optional
         Weights of the rows of X.
     seeds : sequence of int

@@ -72,7 +72,7 @@ def fitted_by_kernels(
     ----------
     estimator : classifier or regressor of scikit-learn
     X : ndarray or csr_array of shape (n, D)
-    tasks : iterable of Task
+    tasks : iterable of Subproblem
     weights : ndarray of shape (n,), optional
         Of the rows of X.
     stopped : callable

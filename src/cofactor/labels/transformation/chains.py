@@ -247,7 +247,7 @@ class ClassifierChain(LearnerModel):
     ----------
     order_ : ndarray of shape (L',)
         Order of the L' labels that vary in training: their positions among these.
-    chain_ : Chain
+    chain_ : ChainLearner
         Their learners in this order.
     cost_ : float or None
         C of the default estimator; None where the estimator was given.
@@ -353,7 +353,7 @@ class EnsembleOfChains(LearnerModel):
     ----------
     orders_ : ndarray of shape (C, L')
         Order of the L' labels that vary in training in each chain: their positions among these.
-    chains_ : list of Chain
+    chains_ : list of ChainLearner
     cost_ : float or None
         C of the default estimator; None where the estimator was given.
     n_features_in_, label_names_, constant_, threshold_

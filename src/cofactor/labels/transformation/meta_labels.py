@@ -78,7 +78,7 @@ class MetaLabels(LearnerModel):
         Ones where a group keeps a feature.
     order_ : ndarray of shape (L',)
         Labels in the order of the chains, group after group.
-    chains_ : list of Chain
+    chains_ : list of ChainLearner
         The chain of each group.
     cost_ : float or None
         C of the default estimator; None where the estimator was given.

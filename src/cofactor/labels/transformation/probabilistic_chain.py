@@ -102,7 +102,7 @@ class ProbabilisticChain(LearnerModel):
     ----------
     order_ : ndarray of shape (L',)
         Order of the L' labels that vary in training: their positions among these.
-    chain_ : Chain
+    chain_ : ChainLearner
         Their learners in this order.
     uniforms_ : ndarray of shape (n_draws, L')
         Random numbers by which label sets are drawn, spread evenly for each label.

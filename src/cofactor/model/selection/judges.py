@@ -74,7 +74,7 @@ class Choice:
         A cell of the grid.
     rule : str
         "plain", or the rule by which the cut was learned; "own" where the model decided as it is.
-    threshold : Cut or None
+    threshold : LabelRule or None
         The cut, learned on the same held-out instances; None where the model decided as it is.
     value : float
         The metric.

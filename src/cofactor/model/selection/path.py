@@ -188,7 +188,7 @@ def select_alpha(
     ----------
     model : PenaltyModel
         The model; copies of it are fitted.
-    ratings : Entries
+    ratings : RatingsByUser
         Training ratings.
     start : mapping
         Arrays to start from.
@@ -245,7 +245,7 @@ def search_alpha(splits: Sequence[ValidationSplit], start: Any, monitor: Monitor
 
     Parameters
     ----------
-    splits : sequence of Split
+    splits : sequence of ValidationSplit
     start : object
         Where the first fit of each begins.
     monitor : Monitor
