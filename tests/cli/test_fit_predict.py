@@ -6,6 +6,9 @@ import csv as csv_module
 import gzip
 import io
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -372,6 +375,14 @@ def test_odd_names_of_files(run, csv: Path, tmp_path: Path, monkeypatch: pytest.
         assert (found.status, found.err) == (0, ""), name
         assert run("predict", "--out", f"./{name}", "--", f"{name}.cofactor", csv).status == 0
         assert len(rows(Path(name).read_text())) == len(rows(csv.read_text()))
+
+
+def test_a_name_that_is_no_text_is_printed_as_it_is(csv: Path, tmp_path: Path) -> None:
+    fit = [sys.executable, "-m", "cofactor", "fit", csv, "--model", "als", "--alpha", "1", "--out", b"\xff.cofactor"]
+    strict = os.environ | {"PYTHONIOENCODING": "utf-8:strict"}  # as in most locales but C
+    done = subprocess.run(fit, cwd=tmp_path, env=strict, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"\xff.cofactor (" in done.stdout
 
 
 def test_nothing_is_written_onto_an_input(run, csv: Path, model: Path, tmp_path: Path) -> None:
