@@ -13,7 +13,7 @@ from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.ratings import RatingModel
 from cofactor.ratings.sampled.base import SampledModel
 
-from .models import CASES, all_pairs, bits, data, every, every_class, fitted, fresh, overriding, probed, simple_models
+from .models import all_pairs, bits, data, every, every_class, fitted, fresh, overriding, probed, simple_models
 
 # ---------------------------------------------------------------- predictions
 
@@ -102,7 +102,7 @@ def assert_best(model: RatingModel, users: list, n: int, seen: dict, candidates:
 
 #: Every way to ask for recommendations of the probe and of those that override it; of all others, one.
 RECOMMENDATIONS = [
-    *((name, 5, True, True) for name in CASES),
+    *((name, 5, True, True) for name in every_class.args[1]),
     *(
         (name, n, seen, some)
         for name, n, seen, some in itertools.product(
@@ -259,7 +259,7 @@ def test_fold_in_of_a_user_does_not_depend_on_the_others(name):
     for model, tolerance in ((exact(name), 1e-3), (fitted(name), 2e-2)):
         together = model.fold_in(X[new], y[new], known="replace")
         spread = together.decision_function(X[new]).std()
-        for user in range(122, 130):
+        for user in (122, 125, 129):
             own = X[:, 0] == user
             alone = model.fold_in(X[own], y[own], known="replace")
             gap = alone.decision_function(X[own]) - together.decision_function(X[own])
