@@ -238,7 +238,7 @@ def test_a_model_that_knows_time_takes_features_too(tmp_path: Path):
     assert np.corrcoef(twins.decision_function(pairs, time=time[old]), y[old])[0, 1] > 0.6
 
 
-@pytest.mark.parametrize("name", ["ALS", "MMMF", "BPMF"])
+@pytest.mark.parametrize("name", ["ALS", "MMMF", "BPMF", "OrdinalProbit"])
 def test_links_of_crafted_files_are_refused(name, tmp_path: Path):
     fitted(name).save(tmp_path / "model")
     header, arrays = read_model(tmp_path / "model")
