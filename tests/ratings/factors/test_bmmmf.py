@@ -126,13 +126,6 @@ def test_unknown_users_and_items_count_with_zero_factors_and_biases():
     ]  # fmt: skip
 
 
-def test_fold_in_is_no_worse_than_the_training_solution():
-    """The user's part is convex, so its minimum given the items is no higher."""
-    model = BinaryMMMF(6, 1.0, random_state=0).fit(X, Y)
-    folded = model.fold_in(X, Y, known="replace")
-    assert binary_objective(folded) <= model.objective_ * (1 + 1e-5)
-
-
 def test_more_than_two_levels():
     with pytest.raises(ValueError, match=r"y has 5 distinct ratings but BinaryMMMF takes two: use MMMF, HMF or PMMMF"):
         BinaryMMMF(alpha=1.0).fit(*planted())

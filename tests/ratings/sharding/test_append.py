@@ -164,8 +164,7 @@ def test_times_must_be_in_both_or_in_none(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("function", "call", "done"),
     [
-        *(("write_shard", 1, False), ("write_shard", 4, False), ("write_common", 1, False), ("remove_old", 2, True)),
-        *(("replace", 1, False), ("replace", 2, False), ("replace", 4, False)),
+        *(("write_shard", 4, False), ("write_common", 1, False), ("replace", 2, False), ("remove_old", 2, True)),
     ],
 )
 @pytest.mark.processes
