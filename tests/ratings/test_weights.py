@@ -64,7 +64,7 @@ def test_weight_zero_is_leaving_out_and_one_is_none(name):
     assert not np.array_equal(ones, model.fit(X, y, sample_weight=1 + W).decision_function(X))
 
 
-@every
+@pytest.mark.parametrize("name", [name for name in WEIGHED if name not in ("BinaryMMMF", "HMF", "Ensemble")])
 def test_weights_count_in_fold_ins_and_updates_as_in_fits(name):
     model = WEIGHED[name].fit(X, ratings_for(WEIGHED[name]))
     new = np.array([(user, item) for user in (100, 101) for item in range(12)])

@@ -222,7 +222,7 @@ def test_an_update_takes_in_users_and_items(name: str) -> None:
         assert np.array_equal(answers(again)[1], answers(model)[1])
 
 
-@every
+@pytest.mark.parametrize("name", ["EASE", "Recommender"])
 def test_interactions_come_in_many_forms(name: str) -> None:
     X = interactions_of()
     model = fitted(name)
@@ -483,7 +483,7 @@ def test_a_penalty_is_found_where_all_cells_weigh_much() -> None:
 
 def test_a_chosen_penalty_leaves_factors_though_more_is_learned_from() -> None:
     """A tenth of the interactions is held out for the choice, and what the rest bears may leave nothing of them all."""
-    for seed in range(60):
+    for seed in range(6):  # of which five would have no factors left
         X = np.argwhere(np.random.default_rng(seed).random((10, 12)) < 0.4)
         model = ImplicitALS(1, random_state=seed).fit(X)  # a warning would be an error
         assert np.abs(model.U_ @ model.V_.T).max() > 0.001

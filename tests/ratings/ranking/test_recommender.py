@@ -301,7 +301,7 @@ def test_with_recency_the_latest_fifth_is_held_out_and_else_a_tenth() -> None:
         out = {(interactions.users.ids[u], interactions.items.ids[i]) for u, i in zip(users, items, strict=True)}
         assert len(out) == (8 if latest else 4)
         assert (out == {pair for pair, t in zip(X, times, strict=True) if t >= 8}) is latest
-    model = Recommender(EASE(10.0, recency=2.0), random_state=0)
+    model = Recommender(EASE(10.0, recency=2.0), SMALL, random_state=0)
     y = [1 + (u + i) % 5 for u, i in X]
     assert model.fit(X[::2] + X[1::4], y[::2] + y[1::4], time=times[::2] + times[1::4]).recommend([0], n=1).items.size
     with pytest.raises(InvalidInputError, match="needs the time of each interaction"):
