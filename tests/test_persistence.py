@@ -9,7 +9,7 @@ import zlib
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors import numpy as safetensors
 from tests.together import together
@@ -174,6 +174,7 @@ json_values = st.recursive(
 )
 
 
+@settings(max_examples=30)
 @given(st.dictionaries(st.text(), json_values, max_size=4))
 def test_any_json_header_survives(tmp_path_factory, header):
     path = tmp_path_factory.getbasetemp() / "header"

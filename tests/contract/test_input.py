@@ -90,7 +90,7 @@ def test_forms_of_sparse_matrices(name, form):
 
 @pytest.mark.filterwarnings("ignore:none of the .* users was in training")
 @pytest.mark.filterwarnings("ignore:.*all factors are zero")
-@every
+@every_class
 def test_empty_rows_and_columns_are_users_and_items_without_ratings(name):
     X, y = planted(CASES[name].scale)
     matrix = sparse.csr_array((y, (2 * X[:, 0], X[:, 1])), shape=(60, 26))

@@ -101,7 +101,7 @@ def test_sweeps_leave_the_joint_distribution_as_it_is():
     """Means and squares of all statistics agree; errors of the chain by batches."""
     rng = np.random.default_rng(3)
     n, n_batches = 3000, 20
-    independent, chain = from_the_prior(rng, 20_000), by_sweeps(rng, n)
+    independent, chain = from_the_prior(rng, 40_000), by_sweeps(rng, n)
     for power in (1, 2):
         a, b = independent**power, chain**power
         batches = b.reshape(n_batches, -1, b.shape[1]).mean(axis=1)

@@ -149,8 +149,9 @@ def test_ensembles_of_ensembles():
 PROBIT = OrdinalProbit(2, n_implicit=3, n_sweeps=12, burn_in=6)
 
 
-@pytest.mark.parametrize("member", [PROBIT, URP(3, tol=1e-3), Ensemble(PROBIT, 2)], ids=lambda m: type(m).__name__)
-@pytest.mark.parametrize("method", ["starts", "bagging"])
+@pytest.mark.parametrize(
+    ("member", "method"), [(PROBIT, "starts"), (URP(3, tol=1e-3), "bagging"), (Ensemble(PROBIT, 2), "starts")], ids=str
+)
 def test_probabilities_are_the_mean_of_those_of_members(member, method, tmp_path: Path):
     model = Ensemble(member, 3, method=method, random_state=0).fit(X, Y)
     p = model.predict_proba(EVERY)

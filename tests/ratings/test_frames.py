@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from tests.together import together
 
-from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
+from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.ratings import ALS, EASE, OrdinalProbit, as_ratings
 from cofactor.ratings.ranking import as_interactions
 
@@ -98,11 +98,6 @@ def test_counts_are_known_by_their_names(name: str) -> None:
     assert np.array_equal(as_interactions(frame).weights, as_interactions(PAIRS, sample_weight=RATINGS).weights)
     with pytest.warns(InputWarning, match=f"column '{name}' of X is read as ratings"):
         as_ratings(frame)
-
-
-def test_a_dict_of_columns_is_told_from_pairs() -> None:
-    with pytest.raises(InvalidTypeError, match="^X is a dict; if it holds columns, pass pandas.DataFrame"):
-        as_interactions({"user": [1, 2], "item": [3, 4]})
 
 
 @together("more", [{}, {"qty": 1}])

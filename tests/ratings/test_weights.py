@@ -175,11 +175,6 @@ def test_others_refuse_weights_and_name_those_that_take_them(kind):
     assert error.value.argument == "sample_weight"
 
 
-def test_single_steps_refuse_weights():
-    with pytest.raises(InvalidInputError, match="PMF with solver='sgd' takes no weights"):
-        PMF(2, 0.5, solver="sgd").fit(X, ratings_for(WEIGHED["PMF"]), sample_weight=1 + W)
-
-
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
@@ -193,12 +188,6 @@ def test_single_steps_refuse_weights():
 def test_bad_weights(weights, message):
     with pytest.raises(InvalidInputError, match=message):
         WEIGHED["ALS"].fit(X, ratings_for(WEIGHED["ALS"]), sample_weight=weights)
-
-
-def test_repeated_pairs_have_no_weight():
-    model = ALS(2, 0.5, duplicates="last", random_state=0)
-    with pytest.raises(InvalidInputError, match="repeats .* pairs"):
-        model.fit(np.vstack([X, X[:1]]), [*ratings_for(model), 1], sample_weight=[*(1 + W), 2])
 
 
 def test_cross_validation_splits_weights():

@@ -17,7 +17,6 @@ from tests.clusters import two_workers
 
 import cofactor
 from cofactor.datasets import make_ratings
-from cofactor.errors import InvalidInputError
 from cofactor.model.selection import path
 from cofactor.ratings import ALS, HMF, MMMF, Ratings, ShardedRatings, as_ratings
 from cofactor.ratings.factors import in_shards
@@ -170,12 +169,6 @@ def test_a_killed_choice_goes_on(folder: Path, tmp_path: Path, monkeypatch: pyte
     assert_same(make().fit(ShardedRatings.open(folder).on(resume=True)), whole)
     assert tried.count(0) == 3 * (len(whole.validation_.alphas) - 3), "three candidates need not be tried again"
     assert not list(folder.glob(".fit-*"))
-
-
-def test_without_two_ratings_of_a_user_there_is_no_choice() -> None:
-    data = Ratings.from_pairs([(u, u % 3) for u in range(9)], [1, 2, 3] * 3)
-    with pytest.raises(InvalidInputError, match="alpha='auto' needs users with at least two ratings"):
-        MODELS["ALS"]().fit(ShardedRatings.from_ratings(data, 2))
 
 
 # ---------------------------------------------------------------- on workers, last: they take CPU time while they wait

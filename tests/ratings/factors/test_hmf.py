@@ -115,12 +115,6 @@ def test_auto_chooses_for_each_stage():
     assert len({stage.validation_.errors.tobytes() for stage in model.stages_}) == 2
 
 
-@together("alpha", [[1.0], [1.0] * 5, [], (1.0, 2.0, 3.0), np.ones(6)])
-def test_a_wrong_number_of_weights(alpha):
-    with pytest.raises(ValueError, match=f"alpha has {len(alpha)} values? but the 5 levels make 4 stages"):
-        HMF(3, alpha).fit(X, Y)
-
-
 @together("alpha", [[1.0, -1.0, 1.0, 1.0], [1.0, "best", 1.0, 1.0], [1.0, None, 1.0, 1.0]])
 def test_a_wrong_weight_among_them(alpha):
     with pytest.raises((ValueError, TypeError), match=f"alpha={alpha[1]!r}"):

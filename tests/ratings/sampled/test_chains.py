@@ -150,10 +150,7 @@ def test_kept_sweeps(model, tmp_path: Path):
     assert fitted.chains_[0].kept_sweeps == kept
     assert len(fitted.samples_["U"]) == len(kept)
     fitted.save(tmp_path / "model")
-    loaded = cofactor.load(tmp_path / "model")
-    assert same(loaded, fitted)
-    likelihood = loaded.to_arviz().sample_stats["total_log_likelihood"].to_numpy()[0]
-    assert likelihood.tolist() == [loaded.chains_[0].log_likelihood[sweep - 1] for sweep in kept]
+    assert same(cofactor.load(tmp_path / "model"), fitted)
 
 
 @pytest.mark.parametrize(

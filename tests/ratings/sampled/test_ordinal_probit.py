@@ -294,15 +294,6 @@ def test_chains_that_were_ended_early_catch_up():
     assert same(m, whole)
 
 
-def test_a_warm_start_needs_chains(tmp_path: Path):
-    X, y = small()
-    fitted().save(tmp_path / "few", n_samples=5)
-    without = cofactor.load(tmp_path / "few").set_params(warm_start=True)
-    for m in (without, fitted().fold_in(X[:20], y[:20], known="replace").set_params(warm_start=True)):
-        with pytest.raises(ValueError, match="goes on with chains, but this model has samples, but not"):
-            m.fit(X, y)
-
-
 def test_saved_with_fewer_samples(tmp_path: Path):
     fitted().save(tmp_path / "all")
     fitted().save(tmp_path / "few", n_samples=20)

@@ -263,15 +263,6 @@ def test_files_that_are_not_there_or_empty(tmp_path) -> None:
     assert not (tmp_path / "big").exists()
 
 
-def test_a_folder_that_is_in_use(tmp_path) -> None:
-    path = write(tmp_path / "a.csv", rows())
-    with pytest.raises(InvalidInputError, match="is there already"):
-        shard_files(path, tmp_path, 2)
-    shard_files(path, tmp_path / "big", 2)
-    with pytest.raises(InvalidInputError, match="holds shards that are complete"):
-        shard_files(path, tmp_path / "big", 2)
-
-
 def test_a_folder_that_another_process_changes(tmp_path) -> None:
     path, folder = write(tmp_path / "a.csv", rows()), tmp_path / "big"
     folder.mkdir()
