@@ -11,7 +11,6 @@ from cofactor.losses import MARGIN_LOSSES, Hinge, Logistic, MarginLoss, Modified
 from .reference import MARGINS, slope
 
 ALL = list(MARGINS)
-SMOOTH = [loss for loss in ALL if loss.smooth]
 GRID = np.unique(np.concatenate([np.linspace(-3, 4, 701), [0.0, 1.0], np.nextafter([0.0, 1.0], 2)]))
 finite = st.floats(-50, 50)
 

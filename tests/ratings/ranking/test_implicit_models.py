@@ -23,8 +23,6 @@ from cofactor.ratings import (
     Recommender,
     RP3beta,
     Rules,
-    ShardedRatings,
-    as_ratings,
 )
 from cofactor.ratings.ranking.counts import as_interactions
 
@@ -93,7 +91,7 @@ def test_candidates_and_seen_items(name: str) -> None:
     assert scores[0, 2] == -np.inf
 
 
-@every_implicit_model
+@every
 def test_the_same_bits_for_any_number_of_threads(name: str) -> None:
     models = []
     for n in (1, 2):
@@ -287,13 +285,6 @@ def test_what_is_no_interaction_is_refused(X: Any, y: Any, message: str) -> None
         Popularity().fit(X, y)
 
 
-@pytest.mark.parametrize("model", [EASE(), Recommender()])
-def test_ratings_in_shards_are_not_taken_for_interactions(model: Any) -> None:
-    ratings = as_ratings([(0, 1), (0, 2), (1, 1)], [1, 2, 2])
-    with pytest.raises(InvalidInputError, match="learns from ratings in memory alone"):
-        model.fit(ShardedRatings.from_ratings(ratings, 2))
-
-
 @pytest.mark.parametrize("name", ["EASE", "Recommender"])
 def test_updates_and_fold_ins_refuse_ratings_as_counts_as_a_fit_does(name: str) -> None:
     model = clone(MODELS_UNDER_TEST[name]).fit(interactions_of())
@@ -443,12 +434,6 @@ def test_without_factors_no_users_are_similar_and_no_items_are_known_by_features
     with pytest.raises(InvalidInputError, match="EASE takes no features") as refused:
         model.similar_items(["new"], new_items={"new": [1.0]})
     assert refused.value.argument == "new_items"
-
-
-def test_vectors_for_scores_are_refused_where_there_are_none() -> None:
-    model = EASE(alpha=100.0).fit(make_interactions(100, 60, 1000, random_state=0)[0])
-    with pytest.raises(InvalidInputError, match=r"for_='scores': scores of EASE .* ImplicitALS"):
-        model.item_vectors("scores")
 
 
 def test_sparse_interactions_have_other_factors_than_popularity() -> None:

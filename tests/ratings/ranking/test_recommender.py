@@ -14,7 +14,6 @@ from sklearn.base import clone
 
 import cofactor
 from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
-from cofactor.kernels.threads import library_limit, thread_limit
 from cofactor.ratings import ALS, EASE, ImplicitALS, LogisticMF, OrdinalProbit, Popularity, Recommender
 from cofactor.ratings.ranking import choosing
 from cofactor.ratings.ranking.counts import as_interactions
@@ -191,16 +190,6 @@ def test_ratings_of_a_new_user_count_even_if_all_are_equal() -> None:
     assert not np.allclose(low, none)
     with pytest.raises(InvalidInputError, match="99"):
         model.fold_in(new, [99, 99])
-
-
-def test_the_same_bits_for_any_number_of_threads() -> None:
-    models = []
-    for n in (1, 2):
-        with thread_limit(n), library_limit(n, "blas"):
-            models.append(clone(fitted()).fit(*rated()))
-            models[-1].told = models[-1].recommend(n=5).scores.tobytes()
-    assert bits(models[0]) == bits(models[1])
-    assert models[0].told == models[1].told
 
 
 def test_interactions_alone_are_ranked_by_interactions_alone() -> None:
@@ -453,14 +442,6 @@ def test_wrong_use_says_what_would_be_right() -> None:
         model.recommend([100], candidates=[np.int64(8), "no"])
     with pytest.raises(InvalidInputError, match="recency=3 needs the time of each interaction"):
         Recommender(EASE(recency=3)).fit(*rated())
-
-
-def test_beyond_the_last_item_there_is_no_score() -> None:
-    found = fitted().recommend([100], n=200)
-    there = found.items[0] != None  # noqa: E711
-    assert np.isfinite(found.scores[0, there]).all()
-    assert np.isneginf(found.scores[0, ~there]).all()
-    assert (~there).any()
 
 
 def test_items_that_occur_together_are_alike() -> None:
