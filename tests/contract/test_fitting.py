@@ -91,7 +91,7 @@ def test_an_exception_in_the_callback_comes_out_and_changes_nothing(name):
     assert np.array_equal(model.predict(X), fitted(name).predict(X))
 
 
-@every
+@every_class
 def test_a_callback_that_returns_true_ends_the_fit(name):
     """No warning says that it ended too early."""
     seen: list[Progress] = []

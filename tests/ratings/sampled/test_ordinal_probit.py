@@ -375,14 +375,14 @@ def table(values: np.ndarray, ids: Any = None) -> dict[Any, list[float]]:
     return dict(zip(range(len(values)) if ids is None else ids, values.tolist(), strict=True))
 
 
-@together("implicit", ["sparse", None])
-def test_features_lower_the_error_and_help_new_users_and_items(implicit):
+def test_features_lower_the_error_and_help_new_users_and_items():
+    """With all of who rated what as features; with those of low rank: tests/ratings/test_described.py."""
     X, y, F, G = described()
     old = (X[:, 0] < 45) & (X[:, 1] < 30)
     new_users = (X[:, 0] >= 45) & (X[:, 1] < 30)
     new_items = (X[:, 0] < 45) & (X[:, 1] >= 30)
-    plain = model(implicit=implicit).fit(X[old], y[old])
-    rich = model(implicit=implicit).fit(X[old], y[old], user_features=table(F), item_features=table(G))
+    plain = model(implicit="sparse").fit(X[old], y[old])
+    rich = model(implicit="sparse").fit(X[old], y[old], user_features=table(F), item_features=table(G))
     first = np.zeros(len(X), dtype=bool)
     first[np.unique(X[:, 0], return_index=True)[1]] = True  # one rating for each, the others are to be predicted
     errors = {}
