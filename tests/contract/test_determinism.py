@@ -13,7 +13,7 @@ import pytest
 from cofactor.kernels.threads import parallel_for, thread_limit
 from cofactor.ratings import RatingModel
 
-from .models import CASES, all_pairs, bits, data, every, every_class, fitted, fresh, having, overriding, planted, probed
+from .models import CASES, all_pairs, bits, data, every, every_class, fitted, fresh, having, planted, probed
 
 #: The first case of each class that has tasks side by side, and one whose tasks have tasks.
 parallel = pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def shrink_blocks(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     return most
 
 
-@every
+@every_class
 def test_a_new_user_beside_others_is_as_alone_to_the_bit(name):
     model, scale = fitted(name), CASES[name].scale
     items = model.items_.ids
@@ -91,16 +91,8 @@ def test_another_seed_another_model(name):
     assert bits(fresh(name).set_params(random_state=1).fit(*data(name))) != bits(fitted(name))
 
 
-#: One kind for every class, all of them for the probe.
-SEEDS = dict.fromkeys(
-    [
-        *((name, np.random.RandomState) for name in every_class.args[1]),
-        *((name, make) for name in overriding("fit") for make in (np.random.default_rng, np.int64)),
-    ]
-)
-
-
-@pytest.mark.parametrize(("name", "make"), SEEDS)
+@probed("fit")
+@pytest.mark.parametrize("make", [np.random.RandomState, np.random.default_rng, np.int64])
 def test_every_kind_of_random_state(name, make):
     first, second = (fresh(name).set_params(random_state=make(3)).fit(*data(name)) for _ in range(2))
     assert bits(first) == bits(second)

@@ -277,7 +277,7 @@ def refused(name: str, change: Change, message: str, folder: Path) -> None:
 
 
 @every
-@together("how", ["shorter", "flat", "integers", "missing"])
+@together("how", ["shorter", "integers", "missing"])
 def test_every_learned_array_must_fit(name, how, tmp_path):
     header, arrays = content(name)
     learned = [key for key in arrays if re.search(r"(learned|samples)\.(?!scale_)", key)]
@@ -293,7 +293,7 @@ def test_every_learned_array_must_fit(name, how, tmp_path):
             del crafted[key]
         else:
             a = arrays[key]
-            crafted[key] = {"shorter": a[:-1], "flat": a.reshape(1, -1, 1), "integers": np.ones(a.shape, int)}[how]
+            crafted[key] = a[:-1] if how == "shorter" else np.ones(a.shape, int)
             if not a.size and crafted[key].shape == a.shape:  # nothing can be taken from an empty array
                 continue
         write_model(tmp_path / "forged", header, crafted)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import shutil
 import signal
 from collections.abc import Callable, Iterator
@@ -329,19 +328,3 @@ def test_tasks_have_names_on_the_dashboard(folder: Path, client: Client) -> None
     named = client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.task_prefixes))
     assert {"ALS-rows", "ALS-columns", "ALS-value", "ALS-arrays"} <= set(named)
     assert not [name for name in named if "round" in name]
-
-
-def test_lost_workers_change_nothing(folder: Path, client: Client) -> None:
-    whole = MODELS["MMMF"](callback=lambda progress: progress.iteration == 5).fit(ShardedRatings.open(folder))
-    killed: list[int] = []
-
-    def kill(progress: Any) -> bool:
-        if progress.iteration in (2, 4):
-            killed.append(sorted(client.run(os.getpid).values())[0])
-            os.kill(killed[-1], signal.SIGKILL)
-        return bool(progress.iteration == 5)
-
-    client.wait_for_workers(2)
-    found = MODELS["MMMF"](callback=kill).fit(ShardedRatings.open(folder).on(client, every=0.2))
-    assert len(killed) == 2
-    assert_same_bits(found, whole)
