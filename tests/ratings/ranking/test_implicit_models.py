@@ -468,7 +468,7 @@ def test_a_penalty_is_found_where_all_cells_weigh_much() -> None:
 
 def test_a_chosen_penalty_leaves_factors_though_more_is_learned_from() -> None:
     """A tenth of the interactions is held out for the choice, and what the rest bears may leave nothing of them all."""
-    for seed in range(6):  # of which five would have no factors left
+    for seed in (89, 111):  # where the penalty that is best for nine tenths leaves nothing of all
         X = np.argwhere(np.random.default_rng(seed).random((10, 12)) < 0.4)
         model = ImplicitALS(1, random_state=seed).fit(X)  # a warning would be an error
         assert np.abs(model.U_ @ model.V_.T).max() > 0.001
