@@ -9,9 +9,8 @@ import zlib
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 from safetensors import numpy as safetensors
 from tests.together import together
 
@@ -108,18 +107,6 @@ def test_every_dtype_and_shape(tmp_path, dtype, shape):
     assert same(read_model(tmp_path / "m")[1], {"a": array})
 
 
-@given(
-    hnp.arrays(
-        st.sampled_from([np.float32, np.float64, np.int16, np.bool_]),
-        hnp.array_shapes(min_dims=0, min_side=0),
-    )
-)
-def test_bits_survive(tmp_path_factory, array):
-    path = tmp_path_factory.getbasetemp() / "bits"
-    write_model(path, {}, {"a": array})
-    assert same(read_model(path)[1], {"a": array})
-
-
 def test_special_floats_survive(tmp_path):
     values = np.array([np.nan, -np.nan, np.inf, -np.inf, -0.0, 5e-324])
     write_model(tmp_path / "m", {}, {"a": values})
@@ -187,6 +174,7 @@ json_values = st.recursive(
 )
 
 
+@settings(max_examples=30)
 @given(st.dictionaries(st.text(), json_values, max_size=4))
 def test_any_json_header_survives(tmp_path_factory, header):
     path = tmp_path_factory.getbasetemp() / "header"
@@ -316,7 +304,7 @@ def test_longer_than_it_should_be(file):
         read_model(file)
 
 
-@pytest.mark.parametrize("mask", [0x01, 0x20, 0x80, 0xFF])
+@pytest.mark.parametrize("mask", [0x01, 0x80])
 def test_one_damaged_byte_anywhere(file, mask):
     whole = file.read_bytes()
     expected = read_model(file)
@@ -348,15 +336,6 @@ def test_much_damage(tmp_path_factory, data):
     if found is not None:
         assert found[0].items() >= HEADER.items()
         assert same(found[1], ARRAYS)
-
-
-@given(st.binary(max_size=200))
-def test_random_bytes(tmp_path_factory, data):
-    path = tmp_path_factory.getbasetemp() / "random"
-    for content in (data, len(data).to_bytes(8, "little") + data, (2).to_bytes(8, "little") + b"{}" + data):
-        path.write_bytes(content)
-        with pytest.raises(ModelFileError, match="random: "):
-            read_model(path)
 
 
 @pytest.mark.parametrize(

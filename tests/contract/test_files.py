@@ -51,11 +51,10 @@ def learned_of(model: RatingModel) -> str:
 
 
 @every
-@pytest.mark.parametrize("with_ratings", [True, False])
-def test_a_loaded_model_is_the_saved_one(name, with_ratings, tmp_path):
+def test_a_loaded_model_is_the_saved_one(name, tmp_path):
     X, y = data(name)
     model = fitted(name)
-    loaded = cofactor.load(saved(name, tmp_path, ratings=with_ratings))
+    loaded = cofactor.load(saved(name, tmp_path))
     assert type(loaded) is type(model)
     assert bits(loaded) == bits(model)
     assert learned_of(loaded) == learned_of(model)
@@ -71,8 +70,6 @@ def test_a_loaded_model_is_the_saved_one(name, with_ratings, tmp_path):
         assert np.array_equal(a, b)
     new = X[:, 0] > 120
     assert bits(loaded.fold_in(X[new], y[new], known="replace")) == bits(model.fold_in(X[new], y[new], known="replace"))
-    if with_ratings:  # a fit takes nothing from those that a file holds
-        assert bits(loaded.fit(X, y)) == bits(model)
 
 
 #: What a fit sets and a file holds elsewhere than among what was learned, or not at all.
@@ -89,7 +86,7 @@ def test_what_a_fit_learns_is_declared(name):
 
 @every_class
 def test_ratings_are_saved_on_request(name, tmp_path):
-    X, _ = data(name)
+    X, y = data(name)
     model = fitted(name)
     path = saved(name, tmp_path)
     loaded = cofactor.load(path)
@@ -98,8 +95,11 @@ def test_ratings_are_saved_on_request(name, tmp_path):
     assert np.array_equal(loaded.recommend([100])[0], model.recommend([100])[0])
     for key in ("indptr", "indices", "levels", "col_indptr", "col_indices", "to_csr", "scale"):
         assert np.array_equal(getattr(loaded.ratings_, key), getattr(model.ratings_, key))
+    assert bits(loaded.fit(X, y)) == bits(model)  # which takes nothing from the ratings that a file holds
     lean = cofactor.load(saved(name, tmp_path, ratings=False))
     assert lean.ratings_ is None
+    assert bits(lean) == bits(model)
+    assert np.array_equal(lean.predict(X), model.predict(X))
     assert model.ratings_ is not None
     # GPLVM predicts from the ratings themselves, which stand in its file once.
     assert path.stat().st_size < size - (0 if name.startswith("GPLVM") else 5 * len(X))
@@ -132,15 +132,6 @@ def test_ids_survive(name, rename, tmp_path):
     assert (loaded.users_, loaded.items_) == (model.users_, model.items_)
     assert np.array_equal(loaded.predict(pairs), model.predict(pairs))
     assert loaded.recommend([pairs[0][0]])[0].tolist() == model.recommend([pairs[0][0]])[0].tolist()
-
-
-@saving
-def test_ids_that_a_file_cannot_hold(name, tmp_path):
-    X, y = data(name)
-    model = fresh(name).fit([((u, "x"), i) for u, i in X.tolist()], y)
-    with pytest.raises(TypeError, match="ids of type tuple cannot be saved"):
-        model.save(tmp_path / "model")
-    assert not list(tmp_path.iterdir())
 
 
 @every_class
@@ -242,8 +233,6 @@ CRAFTED: dict[str, tuple[Change, str]] = {
     "ids that are none": (inside("ids", users={"kind": "mixed", "ids": [None, *range(29)]}), "ids of users"),
     "unhashable ids": (inside("ids", users={"kind": "mixed", "ids": [[1]] * 30}), "unhashable"),
     "unknown class": (head(**{"class": "Oracle"}), "class 'Oracle', which is not known"),
-    "class of another module": (head(**{"class": "os.system"}), "not known"),
-    "class missing": (without("class"), "class None"),
     "unknown parameter": (inside("params", colour="red"), "colour"),
     "parameter out of range": (inside("params", duplicates="first"), "duplicates='first'"),
     "parameters missing": (without("params"), "params"),
@@ -288,19 +277,23 @@ def refused(name: str, change: Change, message: str, folder: Path) -> None:
 
 
 @every
-@together("how", ["shorter", "flat", "integers", "missing"])
+@together("how", ["shorter", "integers", "missing"])
 def test_every_learned_array_must_fit(name, how, tmp_path):
     header, arrays = content(name)
     learned = [key for key in arrays if re.search(r"(learned|samples)\.(?!scale_)", key)]
     assert learned
-    keys = {re.sub(r"\d+", "#", key): key for key in learned}.values()  # of parts that are alike the last one
-    for key in keys:
+    keys = {re.sub(r"\d+", "#", key): key for key in learned}  # of parts that are alike the last one
+    first = next(other for other in CASES if type(CASES[other].model) is type(CASES[name].model))
+    if name != first:  # the same class checks the same arrays in the same way
+        others = {re.sub(r"\d+", "#", key) for key in content(first)[1]}
+        keys = {form: key for form, key in keys.items() if form not in others}
+    for key in keys.values():
         crafted = dict(arrays)
         if how == "missing":
             del crafted[key]
         else:
             a = arrays[key]
-            crafted[key] = {"shorter": a[:-1], "flat": a.reshape(1, -1, 1), "integers": np.ones(a.shape, int)}[how]
+            crafted[key] = a[:-1] if how == "shorter" else np.ones(a.shape, int)
             if not a.size and crafted[key].shape == a.shape:  # nothing can be taken from an empty array
                 continue
         write_model(tmp_path / "forged", header, crafted)
@@ -333,27 +326,3 @@ def test_parts_of_the_wrong_kind(name, tmp_path):
         write_model(path, {**header, "learned": header["learned"] | {key: crafted}}, arrays)
         with pytest.raises(ModelFileError, match=f"model of class {type(model).__name__}"):
             cofactor.load(path)
-
-
-@saving
-def test_a_file_cut_short(name, tmp_path):
-    path = saved(name, tmp_path)
-    whole = path.read_bytes()
-    for size in (0, 7, 100, len(whole) // 2, len(whole) - 1):
-        path.write_bytes(whole[:size])
-        with pytest.raises(ModelFileError):
-            cofactor.load(path)
-
-
-@saving
-def test_saving_is_all_or_nothing(name, tmp_path):
-    path = saved(name, tmp_path)
-    before = path.read_bytes()
-    with pytest.raises(FileNotFoundError):
-        fitted(name).save(tmp_path / "nowhere" / "model")
-    broken = fresh(name).fit(*data(name))
-    broken.set_params(verbose=float("nan"))  # JSON has no NaN
-    with pytest.raises(ValueError, match="verbose"):
-        broken.save(path)
-    assert path.read_bytes() == before
-    assert [p.name for p in tmp_path.iterdir()] == ["model.cofactor"]

@@ -15,7 +15,20 @@ from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.ratings import BPMF, RatingModel, Ratings, as_ratings
 from cofactor.solvers import SolverMismatchError
 
-from .models import CASES, all_pairs, bits, data, every, every_class, fitted, fresh, planted, probed, simple_models
+from .models import (
+    CASES,
+    all_pairs,
+    bits,
+    data,
+    every,
+    every_class,
+    fitted,
+    fresh,
+    overriding,
+    planted,
+    probed,
+    simple_models,
+)
 
 HALF_STARS = tuple(np.arange(1, 11) / 2)
 UNEVEN = (-3.0, 0.0, 1.0, 10.0)
@@ -39,12 +52,7 @@ def of_positions(name: str) -> RatingModel:
 @pytest.mark.parametrize(
     "form",
     [
-        lambda X, y: (X.tolist(), y.tolist()),
         lambda X, y: ([tuple(pair) for pair in X.tolist()], pd.Series(y)),
-        lambda X, y: (X.astype(np.int32), y.astype(np.float32)),
-        lambda X, y: (X.astype(float), y.astype(int)),
-        lambda X, y: (X.astype(object), y.astype(object)),
-        lambda X, y: (np.asfortranarray(X), y[:, None][:, 0]),
         lambda X, y: (pd.DataFrame(X, columns=["user", "item"], index=np.arange(len(y))[::-1]), pd.Series(y)),
         lambda X, y: (pl.DataFrame(X, schema=["user", "item"]), pl.Series(y)),
         lambda X, y: (zip(*X.T.tolist(), strict=True), (value for value in y)),
@@ -52,11 +60,8 @@ def of_positions(name: str) -> RatingModel:
         lambda X, y: (as_ratings(X, y), None),
         lambda X, y: (RatingDataset("tiny", X, y, np.unique(y)), None),
     ],
-    ids=[
-        "lists", "tuples", "int32", "float", "object", "Fortran", "pandas", "polars", "generators",
-        "dict views", "Ratings", "RatingDataset",
-    ],
-)  # fmt: skip
+    ids=["tuples", "pandas", "polars", "generators", "dict views", "Ratings", "RatingDataset"],
+)
 def test_forms_of_pairs(name, form):
     X, y = data(name)
     model = fresh(name).fit(*form(X, y))
@@ -68,7 +73,7 @@ def test_forms_of_pairs(name, form):
 
 
 @probed("fit", "fold_in", "complete")
-@pytest.mark.parametrize("form", ["csr_array", "csr_matrix", "csc_array", "coo_array", "coo_matrix"])
+@pytest.mark.parametrize("form", ["csr_array", "coo_matrix"])
 def test_forms_of_sparse_matrices(name, form):
     X, y = planted(CASES[name].scale)
     matrix = getattr(sparse, form)(sparse.coo_array((y, X.T)))
@@ -85,7 +90,7 @@ def test_forms_of_sparse_matrices(name, form):
 
 @pytest.mark.filterwarnings("ignore:none of the .* users was in training")
 @pytest.mark.filterwarnings("ignore:.*all factors are zero")
-@every
+@every_class
 def test_empty_rows_and_columns_are_users_and_items_without_ratings(name):
     X, y = planted(CASES[name].scale)
     matrix = sparse.csr_array((y, (2 * X[:, 0], X[:, 1])), shape=(60, 26))
@@ -103,12 +108,10 @@ def test_empty_rows_and_columns_are_users_and_items_without_ratings(name):
 @pytest.mark.parametrize(
     ("user", "item"),
     [
-        (lambda u: f"u{u}", lambda i: f"ïtem {i}"),
         (lambda u: u if u % 2 else str(u), lambda i: -i),
-        (lambda u: (u, "x"), lambda i: i + 0.5),
         (lambda u: np.datetime64("2020-01-01") + u, lambda i: frozenset([i])),
     ],
-    ids=["strings", "mixed", "tuples and fractions", "dates and sets"],
+    ids=["mixed", "dates and sets"],
 )
 def test_ids_of_any_hashable_type(name, user, item):
     X, y = data(name)
@@ -126,8 +129,13 @@ def test_ids_of_any_hashable_type(name, user, item):
 # ---------------------------------------------------------------- scales
 
 
-@every_class
-@pytest.mark.parametrize("scale", [HALF_STARS, UNEVEN, (0.1, 0.2, 0.7)], ids=["half stars", "uneven", "fractions"])
+@pytest.mark.parametrize(
+    ("name", "scale"),
+    [
+        *((name, UNEVEN) for name in every_class.args[1]),
+        *((name, scale) for name in overriding("fit") for scale in (HALF_STARS, (0.1, 0.2, 0.7))),
+    ],
+)
 def test_any_increasing_scale(name, scale):
     if len(CASES[name].scale) == 2:
         scale = scale[:2]
@@ -152,7 +160,7 @@ def test_values_of_a_scale_do_not_matter_to_models_of_ranks(name):
     assert same != (hasattr(model, "boundaries_") and not isinstance(model, BPMF))
 
 
-@every
+@every_class
 def test_levels_that_nobody_used(name):
     scale = CASES[name].scale
     X, y = data(name)
@@ -173,7 +181,7 @@ def test_levels_that_nobody_used(name):
 
 
 @pytest.mark.filterwarnings("ignore:.*all factors are zero")
-@every
+@every_class
 @pytest.mark.parametrize("turned", [False, True], ids=["one user", "one item"])
 def test_one_user_or_one_item(name, turned):
     scale = np.array(CASES[name].scale)
@@ -213,7 +221,7 @@ def test_users_whose_ratings_are_all_equal(name):
         assert np.array_equal(model.predict(others), scale[others[:, 0] - 1000])
 
 
-@every
+@every_class
 def test_more_factors_than_the_matrix_has_rows_or_columns(name):
     if not all("U_" in vars(simple) for simple in simple_models(fitted(name))):  # not drawn from a posterior
         return
@@ -342,43 +350,13 @@ def changed(array: np.ndarray, row: int, value: Any) -> np.ndarray:
     return copy
 
 
+#: A few of what `as_ratings` refuses (see tests/ratings/test_data.py), and what only a table may be.
 BAD_DATA = {
     "NaN rating": (lambda X, y: (X, changed(y, 3, NAN)), "1 rating that is NaN or infinite, the first in row 3"),
-    "infinite rating": (lambda X, y: (X, changed(y, 0, -INF)), "NaN or infinite, the first in row 0"),
-    "rating is text": (lambda X, y: (X, changed(y, 0, "five")), "y must hold numbers"),
-    "rating is None": (lambda X, y: (X, changed(y, 1, None)), "y (must hold numbers|holds 1 rating that is NaN)"),
     "no ratings": (lambda X, y: (X, None), "y is missing"),
-    "too few ratings": (lambda X, y: (X, y[:-1]), r"X has \d+ rows but y has \d+ ratings"),
-    "two columns of ratings": (lambda X, y: (X, np.column_stack([y, y])), "one-dimensional"),
-    "ratings in X": (lambda X, y: (np.column_stack([X, y]), y), "first two columns as X and the ratings as y"),
-    "transposed pairs": (lambda X, y: (X.T, y), "transpose it"),
-    "one column": (lambda X, y: (X[:, :1], y), r"shape \(n, 2\)"),
-    "no pairs": (lambda X, y: (X[:, 0], y), r"shape \(n, 2\)"),
     "dense matrix": (lambda X, y: (np.ones((4, 9)), None), "y is missing"),
-    "dense matrix and y": (lambda X, y: (np.ones((4, 9)), np.ones(4)), "scipy sparse matrix"),
     "empty": (lambda X, y: (X[:0], y[:0]), "X is empty"),
-    "empty lists": (lambda X, y: ([], []), "X is empty"),
-    "empty frame": (lambda X, y: (pd.DataFrame({"user": [], "item": []}), pd.Series([], dtype=float)), "X is empty"),
-    "empty matrix": (lambda X, y: (sparse.csr_array((3, 4)), None), "X is empty"),
-    "matrix and y": (lambda X, y: (sparse.csr_array((y, X.T)), y), "y must be None"),
-    "frame of three columns": (lambda X, y: (pd.DataFrame({"a": [1], "b": [2], "c": [3]}), [1]), "two columns"),
-    "NaN id": (lambda X, y: (changed(X, (2, 0), NAN), y), "user ids of X hold 1 value that is NaN"),
-    "infinite id": (lambda X, y: (changed(X, (2, 1), INF), y), "item ids of X hold 1 value that is NaN"),
-    "masked rating": (
-        lambda X, y: (X, np.ma.masked_array(y, np.arange(len(y)) == 3)),
-        "y is a masked .* in row 3",
-    ),
-    "masked id": (
-        lambda X, y: (np.ma.masked_less(X, 3), y),
-        "X is a masked array without",
-    ),
-    "masked ids": (
-        lambda X, y: ([np.ma.masked_less(pair, 3) for pair in X], y),
-        "X holds a masked array without",
-    ),
     "missing id": (lambda X, y: (changed(X, (2, 1), None), y), "item ids of X hold a missing"),
-    "list as id": (lambda X, y: ([([1], 2)], [1.0]), "hashable"),
-    "one level": (lambda X, y: (X, np.ones(len(y))), "all ratings are 1: with a single level"),
 }
 
 
@@ -400,13 +378,6 @@ def test_ratings_off_the_scale(name):
         fitted(name).fold_in(X, changed(y, 7, 2.5), known="replace")
     with pytest.raises(ValueError, match=r"X has the scale .* is required"):
         fitted(name).fold_in(as_ratings(X[:2], [0, 1]))
-
-
-@probed("fit")
-def test_continuous_ratings(name):
-    X, y = data(name)
-    with pytest.raises(ValueError, match="bin them"):
-        fresh(name).fit(X, y + np.random.default_rng(0).random(len(y)))
 
 
 # ---------------------------------------------------------------- bad parameters

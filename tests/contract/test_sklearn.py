@@ -15,7 +15,7 @@ from tests.estimators import OF_THE_BASE, check_all
 from cofactor.evaluation import FoldInScorer, Holdout, KFold, StrongGeneralization, WeakGeneralization
 from cofactor.ratings import MODELS
 
-from .models import CASES, bits, data, every, every_class, fitted, fresh, having, overriding, probed
+from .models import CASES, PROBE, bits, data, every, every_class, fitted, fresh, overriding, probed
 
 #: Checks of scikit-learn that a model of pairs cannot pass, by the reason.
 EXPECTED_FAILURES = {
@@ -113,9 +113,12 @@ def test_score_is_minus_the_mean_absolute_error(name):
     assert model.score(X, y) > -np.mean(np.abs(np.median(y) - y))
 
 
-@probed("fit", "predict", "score")
 @pytest.mark.parametrize(
-    "cv", [Holdout(0.2, 2, 0), WeakGeneralization(2, 0), KFold(2, shuffle=True, random_state=0)], ids=repr
+    ("name", "cv"),
+    [
+        *((name, WeakGeneralization(2, 0)) for name in overriding("fit", "predict", "score")),
+        *((PROBE, cv) for cv in (Holdout(0.2, 2, 0), KFold(2, shuffle=True, random_state=0))),
+    ],
 )
 def test_cross_validate(name, cv):
     X, y = data(name)
@@ -137,7 +140,7 @@ def test_strong_generalization_in_cross_validate(name):
 
 
 @pytest.mark.filterwarnings("ignore:.*all factors are zero")
-@having("alpha")
+@pytest.mark.parametrize("name", [PROBE, "Ensemble"])
 def test_grid_search(name):
     X, y = data(name)
     key = "alpha" if "alpha" in fresh(name).get_params() else "estimator__alpha"

@@ -10,7 +10,7 @@ import cofactor
 from cofactor.ratings import GPLVM, RatingModel
 from cofactor.ratings.sampled.base import SampledModel
 
-from .models import bits, data, every, every_class, fresh, simple_models
+from .models import bits, data, every_class, fresh, simple_models
 
 NEW_USER, CHANGED_USER, NEW_ITEM = 129, 101, 7 * 23
 
@@ -41,7 +41,7 @@ def today(name: str) -> RatingModel:
     return copy(yesterday(name)).update(X[late], y[late])
 
 
-@every
+@every_class
 def test_an_update_knows_all_and_predicts_better(name):
     X, y, late = days(name)
     before, model = yesterday(name), today(name)
@@ -52,7 +52,7 @@ def test_an_update_knows_all_and_predicts_better(name):
     assert model.score(X[late], y[late]) > before.score(X[late], y[late])
 
 
-@every
+@every_class
 def test_rows_without_new_ratings_stay_to_the_bit(name):
     X, _, late = days(name)
     before, model = yesterday(name), today(name)

@@ -56,14 +56,14 @@ def test_plain_numbers_are_taken_in_double_precision(loss, formula) -> None:  # 
     assert float(loss.value(2, 3)) == pytest.approx(float(formula(2, 3)), rel=1e-13)
 
 
-@pytest.mark.parametrize("loss", [Squared(), KullbackLeibler(), ItakuraSaito(), *map(BetaDivergence, BETAS)])
 @given(y=positive, x=positive)
-def test_divergences_are_zero_at_the_target_and_positive_elsewhere(loss, y: float, x: float) -> None:  # type: ignore[no-untyped-def]
+def test_divergences_are_zero_at_the_target_and_positive_elsewhere(y: float, x: float) -> None:
     scale = float(np.max(np.abs([y**2, y**3, x**3, y / x, 1])))
-    assert abs(float(loss.value(y, y))) <= 1e-13 * scale * 10
-    assert float(loss.value(y, x)) >= -1e-13 * scale * 10
-    assert float(loss.derivative(y, y)) == pytest.approx(0, abs=1e-13 * scale)
-    assert float(loss.derivative(y, x)) * (x - y) >= 0
+    for loss in (Squared(), KullbackLeibler(), ItakuraSaito(), *map(BetaDivergence, BETAS)):
+        assert abs(float(loss.value(y, y))) <= 1e-13 * scale * 10
+        assert float(loss.value(y, x)) >= -1e-13 * scale * 10
+        assert float(loss.derivative(y, y)) == pytest.approx(0, abs=1e-13 * scale)
+        assert float(loss.derivative(y, x)) * (x - y) >= 0
 
 
 @together(("limit", "loss"), [(0.0, ItakuraSaito()), (1.0, KullbackLeibler())])

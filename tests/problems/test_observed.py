@@ -339,12 +339,6 @@ def test_arrays_that_do_not_fit_are_refused(name: str) -> None:
         ObservedProblem(p, targets(loss, p), loss, shapes, {})
 
 
-def test_factors_must_be_given() -> None:
-    p = entries()
-    with pytest.raises(ValueError, match="V is neither free nor fixed"):
-        ObservedProblem(p, targets(Squared(), p), Squared(), {"U": (N, D)}, {})
-
-
 def small_factorization(d: int = 3, **penalties: Penalty) -> tuple[ObservedProblem, np.ndarray]:
     rng = np.random.default_rng(3)
     n, m = 40, 30

@@ -141,10 +141,9 @@ def on_grid(values: np.ndarray, log_density: np.ndarray):
     return lambda x: np.interp(x, values, cumulated / cumulated[-1])
 
 
-@together("linked", [True, False])
-def test_scales_follow_their_density(linked):
+def test_scales_follow_their_density():
     """The Jacobian is that of all numbers which are multiplied, of a symmetric matrix those on one side."""
-    moves, state = moves_and_state(2, linked)
+    moves, state = moves_and_state(2)
     grid, factor = np.linspace(-4, 4, 101), 1
     log_density = np.empty_like(grid)
     for k, log_q in enumerate(grid):

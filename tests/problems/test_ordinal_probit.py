@@ -2,7 +2,6 @@
 
 from functools import cache
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -10,13 +9,12 @@ from scipy import sparse
 from scipy.special import ndtr
 
 from cofactor.kernels.compile import exact
-from cofactor.kernels.gibbs import SINGLE, draw_ordinal_rows, draw_thresholds_and_latent, room_for
+from cofactor.kernels.gibbs import SINGLE, draw_ordinal_rows
 from cofactor.kernels.gibbs_rows import draw_rows, own_table
-from cofactor.kernels.random import stream
 from cofactor.problems.ordinal_probit import GapPrior, OrdinalProbitPosterior, OrdinalUsers
 from cofactor.problems.priors import BiasedPrior, draw_normal_gamma
 from cofactor.problems.users import UsersHere
-from cofactor.samplers import Chain, DivergedError, Key, State, run
+from cofactor.samplers import Key, State
 
 # Light tails: with heavier ones, statistics of scale mix too slowly for a test of seconds.
 GAPS, EXCESS = GapPrior(8.0, 8.0, 1.0), 16.0
@@ -357,34 +355,6 @@ def test_two_levels_without_factors_against_quadrature():
         assert abs(means.mean() - weighted(expected[..., k], log_weight)[0]) < 4 * error
 
 
-def test_thresholds_and_latent_against_quadrature():
-    """Log-gaps given scores, on a grid; z given both, by the moments of truncated normal distributions."""
-    x, levels = np.array([0.4, -1.0, 2.5], np.float32), np.array([1, 2, 3], dtype=np.uint8)
-    mean, precision = np.array([-0.3, 0.2]), np.array([1.5, 2.5])
-    gaps, theta, z = mean.copy(), np.empty(4), np.empty(3, np.float32)
-    draws, state, room = np.empty((60000, 5)), stream(np.uint64(3), 0), room_for(3, 2)
-    given = x, levels, gaps, mean, precision, 0.9, 3, theta, z, room
-    for k in range(len(draws)):
-        state, *_ = draw_thresholds_and_latent(np.uint64(state), *given)
-        draws[k] = [*gaps, *z]
-    a1, a2 = np.meshgrid(np.linspace(-4, 4, 401), np.linspace(-3, 3, 401), indexing="ij")
-    t1, t2 = a1, a1 + np.exp(a2)
-    lower = np.stack([np.full_like(t1, -40.0), t1, t2]) - x[:, None, None]
-    upper = np.stack([t1, t2, np.full_like(t1, 40.0)]) - x[:, None, None]
-    mass = np.maximum(ndtr(upper) - ndtr(lower), 1e-300)
-    log_weight = np.log(mass).sum(axis=0)
-    prior = -0.5 * (precision[0] * (a1 - mean[0]) ** 2 + precision[1] * (a2 - mean[1]) ** 2)
-    density = np.exp(-0.5 * np.stack([lower, upper]) ** 2) / np.sqrt(2 * np.pi)
-    latent = np.clip(x[:, None, None] + (density[0] - density[1]) / mass, -50, 50)  # weightless beyond
-    for k, values in enumerate([a1, a2, *latent]):
-        batches = draws[:, k].reshape(60, -1).mean(axis=1)
-        error = batches.std() / np.sqrt(60)
-        assert error < 0.02
-        assert abs(draws[:, k].mean() - weighted(values, log_weight + prior)[0]) < 4 * error
-    expected = weighted(a1, log_weight + prior)[1], weighted(a2, log_weight + prior)[1]
-    np.testing.assert_allclose(draws[:, :2].std(axis=0), expected, rtol=0.03)
-
-
 def test_log_likelihood_is_that_of_the_levels():
     rng = np.random.default_rng(1)
     levels = rng.integers(1, R + 1, MASK.sum())
@@ -398,21 +368,3 @@ def test_log_likelihood_is_that_of_the_levels():
     here = np.arange(len(i))
     p = ndtr(edges[i, levels][here] - x) - ndtr(edges[i, levels - 1][here] - x)
     assert model.log_likelihood(state) == pytest.approx(np.log(p).sum(), rel=1e-6)  # in single precision
-
-
-def test_diverged_chain_is_caught_at_its_sweep():
-    model = posterior(np.ones(MASK.sum()))
-    steps: dict[str, Any] = dict(model.steps)
-
-    def break_it(state: State, key: Key) -> None:
-        steps["items"](state, key)
-        if key.sweep == 4:
-            state["V"][2] = np.nan
-
-    model.steps = steps | {"items": break_it}
-    chain = Chain(1, 0)
-    with pytest.raises(DivergedError, match=r"chain 2 diverged at sweep 4: .*V.* finite") as caught:
-        run(model, chain, 10, burn_in=1)
-    assert caught.value.sweep == 4
-    assert np.isnan(caught.value.state["V"][2]).all()
-    assert chain.n_samples == 2

@@ -13,13 +13,14 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
+from sklearn.base import clone
 from tests.needs import LackingError
 from tests.together import together
 
 import cofactor
 from cofactor.errors import InvalidInputError
 from cofactor.evaluation import evaluate
-from cofactor.ratings import ALS, EASE, Recommender, Rules, as_ratings
+from cofactor.ratings import ALS, BPMF, EASE, Recommender, Rules, as_ratings
 from cofactor.ratings.ranking import as_interactions
 
 from .reference import planted
@@ -86,6 +87,7 @@ DOORS: dict[str, Callable[[], Any]] = {
     "connection": lambda: duck_connection().execute("SELECT * FROM rated"),
 }
 doors = together("door", DOORS)
+FAST = Recommender(EASE(1.0), BPMF(1, n_sweeps=2, burn_in=1), random_state=0)
 
 
 @doors
@@ -101,9 +103,10 @@ def test_every_door_gives_the_same_ratings(door: str) -> None:
 @doors
 def test_models_fit_predict_and_grow_by_every_door(door: str) -> None:
     model = ALS(2, 1.0, random_state=0).fit(DOORS[door]())
-    assert len(Recommender(EASE(), "auto", random_state=0).fit(DOORS[door]()).items_) == 15
+    assert len(clone(FAST).fit(DOORS[door]()).items_) == 15
     if door != "connection":
         assert model.score(DOORS[door]()) == model.score(pd.DataFrame(COLUMNS))
+    if door in ("reader", "relation"):
         assert len(evaluate(model, DOORS[door]())) == 3
     folded = model.fold_in(DOORS[door](), known="replace")
     assert np.array_equal(folded.items_.ids, model.items_.ids)

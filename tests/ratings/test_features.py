@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from tests.together import together
 
 from cofactor.errors import InputWarning
@@ -121,6 +122,14 @@ def test_a_saved_standardization_comes_back():
     ("table", "kind", "words"),
     [
         ({1: [3, "red"], 2: ["blue", "red"]}, TypeError, "column 0 holds 'blue' beside 3, expected numbers throughout"),
+        ({0: [1.0, 2.0], 1: [np.inf, 0.0]}, ValueError, "column 0 is inf for 1"),
+        ({0: [1.0], 1: [1e200]}, ValueError, r"column 0 is 1e\+200 for 1"),
+        ({0: [1.0, 2.0], 1: [0.0]}, ValueError, r"features of shape \(1,\) for 1 but \(2,\) for 0"),
+        ({}, ValueError, "holds no features"),
+        (([0, 1], np.ones((3, 2))), ValueError, r"2 ids but an array of shape \(3, 2\)"),
+        (([0, 1, 0], np.ones((3, 2))), ValueError, "several rows for 0"),
+        (7, TypeError, "user_features is a int, expected a mapping"),
+        (([0, 1], sparse.eye_array(2).tocsr()), TypeError, r"holds a sparse matrix, expected an array: .*toarray"),
         ({1: [3.0, "red"], 2: [None, "red"]}, ValueError, "column 0 is nan for 2, one of 1 value there that cannot be"),
         ((IDS, {"age": [1, 2]}), ValueError, r"has 4 ids but age of shape \(2,\): expected a value for each"),
         ((IDS, {}), ValueError, "holds no features"),

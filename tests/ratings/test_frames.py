@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 from tests.together import together
 
-from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
-from cofactor.ratings import ALS, EASE, OrdinalProbit, Ratings, as_ratings
+from cofactor.errors import InputWarning, InvalidInputError
+from cofactor.ratings import ALS, EASE, OrdinalProbit, as_ratings
 from cofactor.ratings.ranking import as_interactions
 
 from .reference import planted
@@ -25,20 +25,6 @@ def table(kind: type, **names: str) -> object:
         names["user"]: PAIRS[:, 0],
     }
     return kind(columns)
-
-
-@together("kind", [pd.DataFrame, pl.DataFrame])
-def test_a_frame_is_enough_to_fit_and_fold_in(kind: type) -> None:
-    frame = table(kind)
-    model = ALS(3, 1.0, random_state=0).fit(frame)
-    expected = ALS(3, 1.0, random_state=0).fit(PAIRS, RATINGS)
-    assert np.array_equal(model.decision_function(PAIRS), expected.decision_function(PAIRS))
-    folded, other = model.fold_in(frame, known="replace"), expected.fold_in(PAIRS, RATINGS, known="replace")
-    assert np.array_equal(folded.decision_function(PAIRS), other.decision_function(PAIRS))
-    ratings = as_ratings(frame)
-    assert isinstance(ratings, Ratings)
-    assert np.array_equal(ratings.levels, as_ratings(PAIRS, RATINGS).levels)
-    assert np.array_equal(Ratings.from_pairs(frame).levels, ratings.levels)
 
 
 def test_a_frame_of_new_items() -> None:
@@ -79,10 +65,6 @@ def test_a_guess_by_the_order_of_columns_is_told(kind: type) -> None:
         EASE().fit(kind({"a": PAIRS[:, 0], "b": PAIRS[:, 1], "plays": RATINGS}))
 
 
-def test_columns_without_names_are_an_array() -> None:
-    assert as_ratings(pd.DataFrame(np.column_stack([PAIRS, RATINGS]))).n_ratings == len(RATINGS)
-
-
 @together(
     ("names", "roles"),
     [
@@ -116,11 +98,6 @@ def test_counts_are_known_by_their_names(name: str) -> None:
     assert np.array_equal(as_interactions(frame).weights, as_interactions(PAIRS, sample_weight=RATINGS).weights)
     with pytest.warns(InputWarning, match=f"column '{name}' of X is read as ratings"):
         as_ratings(frame)
-
-
-def test_a_dict_of_columns_is_told_from_pairs() -> None:
-    with pytest.raises(InvalidTypeError, match="^X is a dict; if it holds columns, pass pandas.DataFrame"):
-        as_interactions({"user": [1, 2], "item": [3, 4]})
 
 
 @together("more", [{}, {"qty": 1}])

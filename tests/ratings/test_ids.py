@@ -67,11 +67,6 @@ def test_names_of_columns_must_not_contradict_their_order(frame, names) -> None:
     assert as_ratings(right, STARS).shape == (6, 5)
 
 
-def test_frames_with_other_names_are_read_by_position() -> None:
-    frame = pd.DataFrame({"a": [1, 2], 7: [3, 3]})
-    assert as_ratings(frame, [1, 2]).users.ids.tolist() == [1, 2]
-
-
 def test_many_duplicates_make_columns_suspicious() -> None:
     with pytest.raises(ValueError, match="25 ratings repeat .* check that the columns of X are user ids and item ids"):
         as_ratings([(1, i) for _, i in PAIRS], STARS)

@@ -134,12 +134,6 @@ def test_times_too_large_for_their_type():
         seconds_of([np.nan])
 
 
-def test_times_in_a_frame_and_beside_it():
-    frame = pd.DataFrame({"user": [1], "item": [5], "rating": [4], "time": [7]})
-    with pytest.raises(ValueError, match="X has a third column of times, and there are others beside it"):
-        as_ratings(frame, None, [1, 4], times=[3])
-
-
 @pytest.mark.parametrize(("old", "new"), [(None, [5.0]), ([1.0, 2.0, 3.0, 4.0], None)])
 def test_a_merge_tells_that_times_are_forgotten(old, new):
     model = ALS(1, 1.0, levels=[1, 2, 3, 4, 5]).fit(PAIRS, VALUES, time=old)

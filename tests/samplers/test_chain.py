@@ -158,13 +158,6 @@ def test_an_interrupt_keeps_what_there_is():
     assert chain.n_samples == 6
 
 
-def test_an_interrupt_before_the_first_sample_leaves_a_chain_that_goes_on():
-    chain = run(Walk({3: "interrupt"}), Chain(0, 0), 20, burn_in=3)
-    assert chain.interrupted
-    assert (chain.n_sweeps, chain.n_samples) == (2, 0)
-    assert same(run(Walk(), chain, 18, burn_in=3), run(Walk(), Chain(0, 0), 20, burn_in=3))
-
-
 @together("when", ["walk", "sum", "tune", "log_likelihood"])
 @together("sweep", [1, 3, 4, 6])
 def test_a_sweep_that_was_interrupted_is_done_again_to_the_bit(when, sweep):
@@ -201,13 +194,6 @@ def test_samples_that_would_not_be_kept_now_are_dropped():
     assert later.kept_sweeps == [8, 11]
     assert all(np.array_equal(array, chain.samples[name][[5, 8]]) for name, array in later.samples.items())
     assert chain.kept_sweeps == list(range(3, 13))
-
-
-def test_an_interrupt_of_a_chain_that_goes_on_keeps_its_old_samples():
-    chain = run(Walk(), Chain(0, 0), 5)
-    run(Walk({6: "interrupt"}), chain, 5)
-    assert chain.interrupted
-    assert chain.n_samples == 5
 
 
 def test_an_interrupt_between_two_sweeps_loses_none():

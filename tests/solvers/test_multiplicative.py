@@ -1,13 +1,11 @@
 """Descent by a problem's own updates: the trace, the better iterate, guards."""
 
 import numpy as np
-import pytest
 
-from cofactor.solvers import SolverMismatchError
 from cofactor.solvers.descent import repeat_updates, scale_by_ratio
 from cofactor.solvers.result import Progress
 
-from .problems import Function, quadratic
+from .problems import Function
 
 
 class NonNegativeRegression(Function):
@@ -72,8 +70,3 @@ def test_zeros_and_vanishing_denominators() -> None:
     A = np.array([0.0, 2.0, 2.0, 2.0])
     scale_by_ratio(A, np.array([5.0, 0.0, 0.0, 1.0]), np.array([1.0, 0.0, 3.0, 4.0]))
     np.testing.assert_array_equal(A, [0, 0, 0, 0.5])
-
-
-def test_a_problem_without_updates_is_refused() -> None:
-    with pytest.raises(SolverMismatchError, match="no update of its own"):
-        repeat_updates(quadratic()[0], np.zeros(30))  # type: ignore[arg-type]

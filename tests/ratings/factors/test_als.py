@@ -102,13 +102,6 @@ def test_half_way_between_two_levels_the_upper_one_is_taken(dtype):
     assert model.predict([(0, 0), (0, 1)]).tolist() == [1, 3]
 
 
-def test_scores_of_recommendations_are_estimated_ratings():
-    model = ALS(4, 0.8, random_state=0).fit(X, Y)
-    items, scores = model.recommend([7], 5)
-    np.testing.assert_allclose(scores[0], model.decision_function([(7, j) for j in items[0]]), rtol=1e-6)
-    assert 3 < scores[0, 0] < 7
-
-
 @together("solver", ["exact", "cg"])
 @together("alpha", [1e-30, 1e-12])
 def test_almost_no_penalty_with_more_factors_than_ratings(solver, alpha):

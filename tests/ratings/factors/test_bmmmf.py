@@ -126,18 +126,6 @@ def test_unknown_users_and_items_count_with_zero_factors_and_biases():
     ]  # fmt: skip
 
 
-def test_fold_in_is_no_worse_than_the_training_solution():
-    """The user's part is convex, so its minimum given the items is no higher."""
-    model = BinaryMMMF(6, 1.0, random_state=0).fit(X, Y)
-    folded = model.fold_in(X, Y, known="replace")
-    assert binary_objective(folded) <= model.objective_ * (1 + 1e-5)
-
-
-def test_more_than_two_levels():
-    with pytest.raises(ValueError, match=r"y has 5 distinct ratings but BinaryMMMF takes two: use MMMF, HMF or PMMMF"):
-        BinaryMMMF(alpha=1.0).fit(*planted())
-
-
 @together("dtype", ["float32", "float64"])
 @together("threshold", [0.0, 0.25])
 def test_a_score_on_the_threshold_means_the_level_that_is_most_frequent(dtype, threshold):
@@ -160,13 +148,3 @@ def test_alpha_beyond_single_precision_is_refused(alpha):
     with pytest.raises(ValueError, match=r"alpha=.*: expected a number above 0 and at most 1e\+12"):
         BinaryMMMF(2, alpha).fit(X, Y)
     assert not BinaryMMMF(2, 1e12, alpha_bias=1e12, random_state=0).fit(X, Y).U_.any()
-
-
-def test_alpha_can_be_a_number_or_auto():
-    with pytest.raises(ValueError, match="alpha='foo': expected a number above 0 and at most 1e.12, or 'auto'"):
-        BinaryMMMF(2, "foo").fit(X, Y)
-
-
-def test_a_margin_without_a_gradient_is_refused_by_its_name():
-    with pytest.raises(ValueError, match="margin='hinge' has no gradient.*take 'smooth-hinge'"):
-        BinaryMMMF(2, 1.0, margin="hinge").fit(X, Y)

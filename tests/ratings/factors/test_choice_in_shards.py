@@ -17,18 +17,14 @@ from tests.clusters import two_workers
 
 import cofactor
 from cofactor.datasets import make_ratings
-from cofactor.errors import InvalidInputError
 from cofactor.model.selection import path
-from cofactor.ratings import ALS, HMF, MMMF, PMF, PMMMF, Ratings, ShardedRatings, as_ratings
+from cofactor.ratings import ALS, HMF, MMMF, Ratings, ShardedRatings, as_ratings
 from cofactor.ratings.factors import in_shards
 from cofactor.ratings.factors.in_shards import held_out_of, rest_of
 
 MODELS: dict[str, Callable[..., Any]] = {
     "ALS": lambda **more: ALS(3, random_state=0, **more),
-    "PMF": lambda **more: PMF(3, random_state=0, **more),
-    "PMF, weighted": lambda **more: PMF(3, weighted=True, random_state=0, **more),
     "MMMF": lambda **more: MMMF(3, random_state=0, **more),
-    "PMMMF": lambda **more: PMMMF(3, random_state=0, **more),
     "HMF": lambda **more: HMF(2, random_state=0, **more),
 }
 #: Exponents of few candidates: three are tried first, then those around the best.
@@ -111,7 +107,7 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     return {"max_iter": 2}
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", ["ALS", "MMMF", "HMF"])  # one for each way to solve, and one for stages
 def test_the_same_bits_in_memory_and_from_files(name: str, folder: Path, brief: dict[str, int]) -> None:
     def make() -> Any:
         return MODELS[name](**brief)
@@ -123,14 +119,12 @@ def test_the_same_bits_in_memory_and_from_files(name: str, folder: Path, brief: 
     assert not list(folder.glob(".fit-*")), "nothing stays of a choice"
 
 
-@pytest.mark.parametrize("name", ["ALS", "MMMF"])  # one for each way to solve
-def test_it_agrees_with_the_choice_in_memory(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_agrees_with_the_choice_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Other ratings are held out, so errors along alpha agree within what few of them tell."""
     monkeypatch.setattr(path, "EXPONENTS", range(4, 25))  # beyond these nothing is left of the factors
     data = make_ratings(900, 30, 3, n_levels=5, density=0.3, random_state=1)
     data = as_ratings(data.X, data.y, scale=[1, 2, 3, 4, 5])
-    # Errors come to rest long before MMMF does.
-    whole, some = (MODELS[name](max_iter=30).fit(given) for given in (data, ShardedRatings.from_ratings(data, 2)))
+    whole, some = (MODELS["ALS"](max_iter=30).fit(given) for given in (data, ShardedRatings.from_ratings(data, 2)))
     ours, theirs = some.validation_, whole.validation_
     _, here, there = np.intersect1d(ours.alphas, theirs.alphas, return_indices=True)
     assert len(here) > 5
@@ -177,12 +171,6 @@ def test_a_killed_choice_goes_on(folder: Path, tmp_path: Path, monkeypatch: pyte
     assert not list(folder.glob(".fit-*"))
 
 
-def test_without_two_ratings_of_a_user_there_is_no_choice() -> None:
-    data = Ratings.from_pairs([(u, u % 3) for u in range(9)], [1, 2, 3] * 3)
-    with pytest.raises(InvalidInputError, match="alpha='auto' needs users with at least two ratings"):
-        MODELS["ALS"]().fit(ShardedRatings.from_ratings(data, 2))
-
-
 # ---------------------------------------------------------------- on workers, last: they take CPU time while they wait
 
 
@@ -192,11 +180,10 @@ def client() -> Iterator[Client]:
         yield client
 
 
-@pytest.mark.parametrize("name", ["ALS", "MMMF"])
 def test_workers_choose_by_the_same_bits(
-    name: str, folder: Path, client: Client, brief: dict[str, int], monkeypatch: pytest.MonkeyPatch
+    folder: Path, client: Client, brief: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(path, "EXPONENTS", range(15, 18))
     files = ShardedRatings.open(folder)
-    assert_same(MODELS[name](**brief).fit(files.on(client)), MODELS[name](**brief).fit(files))
+    assert_same(MODELS["ALS"](**brief).fit(files.on(client)), MODELS["ALS"](**brief).fit(files))
     assert not list(folder.glob(".fit-*")), "nothing stays of a choice"

@@ -110,15 +110,9 @@ def test_one_weight_for_each_stage():
 
 
 def test_auto_chooses_for_each_stage():
-    model = HMF(3, random_state=0).fit(X, Y)
+    model = HMF(3, random_state=0).fit(*planted(n_levels=3))
     assert model.alphas_ == [stage.validation_.best for stage in model.stages_]
-    assert len({stage.validation_.errors.tobytes() for stage in model.stages_}) == 4
-
-
-@together("alpha", [[1.0], [1.0] * 5, [], (1.0, 2.0, 3.0), np.ones(6)])
-def test_a_wrong_number_of_weights(alpha):
-    with pytest.raises(ValueError, match=f"alpha has {len(alpha)} values? but the 5 levels make 4 stages"):
-        HMF(3, alpha).fit(X, Y)
+    assert len({stage.validation_.errors.tobytes() for stage in model.stages_}) == 2
 
 
 @together("alpha", [[1.0, -1.0, 1.0, 1.0], [1.0, "best", 1.0, 1.0], [1.0, None, 1.0, 1.0]])

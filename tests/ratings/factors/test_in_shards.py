@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import shutil
 import signal
 from collections.abc import Callable, Iterator
@@ -51,7 +50,6 @@ MODELS: dict[str, Callable[..., Any]] = {
     "PMF": lambda **more: PMF(3, alpha=1.3, random_state=0, **more),
     "PMF, weighted": lambda **more: PMF(3, alpha=0.1, weighted=True, random_state=0, **more),
 }
-models = together("name", MODELS)
 SWEEPS: dict[str, Any] = {"n_sweeps": 6, "burn_in": 2, "thin": 2, "random_state": 0}
 SAMPLERS: dict[str, Callable[..., Any]] = {
     "OrdinalProbit": lambda **more: OrdinalProbit(3, n_implicit=4, **SWEEPS, **more),
@@ -101,15 +99,14 @@ def assert_same_bits(one: Any, other: Any) -> None:
         np.testing.assert_array_equal(a, b)
 
 
-@models
+@together("name", ["MMMF", "MMMF, Kumar's", "PMMMF", "HMF", "ALS", "PMF, weighted"])
 def test_the_optimum_is_that_of_a_fit_in_memory(name: str) -> None:
     data, model = ratings(), MODELS[name](tol=1e-7, max_iter=3000)
     whole = model.fit(data).decision_function(list(zip(data.users.ids, np.resize(data.items.ids, 90), strict=True)))
-    for n in (1, SHARDS):
-        part = MODELS[name](tol=1e-7, max_iter=3000).fit(ShardedRatings.from_ratings(data, n))
-        found = part.decision_function(list(zip(data.users.ids, np.resize(data.items.ids, 90), strict=True)))
-        np.testing.assert_allclose(found, whole, atol=0.05)
-        assert part.ratings_.n_ratings == data.n_ratings
+    part = MODELS[name](tol=1e-7, max_iter=3000).fit(ShardedRatings.from_ratings(data, SHARDS))
+    found = part.decision_function(list(zip(data.users.ids, np.resize(data.items.ids, 90), strict=True)))
+    np.testing.assert_allclose(found, whole, atol=0.05)
+    assert part.ratings_.n_ratings == data.n_ratings
 
 
 @together("name", ["ALS", "ALS without biases", "PMF", "PMF, weighted"])
@@ -152,11 +149,11 @@ def test_features_of_who_rated_what_are_those_in_memory(tmp_path: Path) -> None:
     assert more.n_iter_ == 8
 
 
-@pytest.mark.parametrize(("name", "every"), [("MMMF", 0.0), ("ALS", 1000.0), ("OrdinalProbit", 0.0)])
+@pytest.mark.parametrize(("name", "every"), [("MMMF", 0.0), ("ALS", 1000.0)])
 def test_a_killed_fit_goes_on(
     name: str, every: float, folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    make = (MODELS | SAMPLERS)[name]
+    make = MODELS[name]
     whole = make().fit(ShardedRatings.open(folder))
     # Its own copy: a worker that was given up may still write what it keeps of an earlier fit, after that has ended.
     folder = shutil.copytree(folder, tmp_path / "big", ignore=shutil.ignore_patterns(".fit-*"))
@@ -310,13 +307,12 @@ def client() -> Iterator[Client]:
         yield client
 
 
-@pytest.mark.parametrize("name", ["MMMF", "HMF", "ALS", "OrdinalProbit", "BPMF", "GibbsMMMF"])
+@pytest.mark.parametrize("name", ["MMMF", "ALS", "BPMF"])  # a way to solve each; of samplers see test_stored_samples.py
 def test_the_same_bits_in_memory_from_files_and_on_workers(name: str, folder: Path, client: Client) -> None:
     def make() -> Any:  # a few rounds tell as much as all do
         if name in SAMPLERS:
-            return SAMPLERS[name]().set_params(n_sweeps=4)
-        n_rounds = 1 if name == "HMF" else 2  # of each of four stages
-        return MODELS[name](callback=lambda progress: progress.iteration == n_rounds)
+            return SAMPLERS[name]().set_params(n_sweeps=2, burn_in=1, thin=1)
+        return MODELS[name](callback=lambda progress: progress.iteration == 2)
 
     memory = make().fit(ShardedRatings.from_ratings(ratings(), SHARDS))
     files = ShardedRatings.open(folder)
@@ -332,19 +328,3 @@ def test_tasks_have_names_on_the_dashboard(folder: Path, client: Client) -> None
     named = client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.task_prefixes))
     assert {"ALS-rows", "ALS-columns", "ALS-value", "ALS-arrays"} <= set(named)
     assert not [name for name in named if "round" in name]
-
-
-def test_lost_workers_change_nothing(folder: Path, client: Client) -> None:
-    whole = MODELS["MMMF"](callback=lambda progress: progress.iteration == 9).fit(ShardedRatings.open(folder))
-    killed: list[int] = []
-
-    def kill(progress: Any) -> bool:
-        if progress.iteration in (4, 7):
-            killed.append(sorted(client.run(os.getpid).values())[0])
-            os.kill(killed[-1], signal.SIGKILL)
-        return bool(progress.iteration == 9)
-
-    client.wait_for_workers(2)
-    found = MODELS["MMMF"](callback=kill).fit(ShardedRatings.open(folder).on(client, every=0.2))
-    assert len(killed) == 2
-    assert_same_bits(found, whole)

@@ -9,11 +9,9 @@ from cofactor.ratings import IPMMMF
 from ..reference import planted
 
 X, Y = planted()
-PRIORS = pytest.mark.parametrize("item_prior", ["fixed", "learned"])
 
 
-@PRIORS
-@pytest.mark.parametrize("alpha_bias", [None, 1.0])
+@pytest.mark.parametrize(("item_prior", "alpha_bias"), [("fixed", None), ("learned", 1.0)])
 def test_no_block_of_a_fit_raises_the_objective(item_prior, alpha_bias, monkeypatch):
     history: list[float] = []
     for name in ("update_items", "update_gaussian", "update_sticks", "update_users"):
@@ -32,9 +30,8 @@ def test_no_block_of_a_fit_raises_the_objective(item_prior, alpha_bias, monkeypa
     assert model.objective_ < 0.5 * model.history_[0]
 
 
-@PRIORS
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("n_users", [40, 400])
+@pytest.mark.parametrize("item_prior", ["fixed", "learned"])
+@pytest.mark.parametrize(("n_users", "seed"), [(40, 0), (400, 1)])
 def test_users_do_not_become_alike(item_prior, seed, n_users):
     """With features random at the start, and many users for an item, all of them went to Λ = 0."""
     pairs, y = planted(n_users, 10, density=0.6)

@@ -18,11 +18,13 @@ def tight(**params):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("margin", MARGINS)
-@pytest.mark.parametrize("construction", ["all", "immediate"])
-@pytest.mark.parametrize(
-    ("alpha_bias", "alpha_thresholds", "shards"),
-    [(None, 0, 0), (0.7, 0.05, 0), (None, 1.0, 0), (0.7, 5.0, 0), (0.7, 0.05, 2)],
+@together("construction", ["all", "immediate"])
+@together(
+    ("margin", "alpha_bias", "alpha_thresholds", "shards"),
+    [
+        *((margin, 0.7, 0.05, 0) for margin in MARGINS),
+        *(("smooth-hinge", *rest) for rest in ((None, 0, 0), (None, 1.0, 0), (0.7, 5.0, 0), (0.7, 0.05, 2))),
+    ],
 )
 def test_the_objective_is_that_of_what_is_returned(margin, construction, alpha_bias, alpha_thresholds, shards):
     """Finished or not, in whatever order thresholds stand, and where no rating bears on some (corrections.md, C7)."""
@@ -128,7 +130,7 @@ def test_the_settings_of_the_thesis_have_no_biases():
 
 
 def test_a_strong_pull_gives_all_users_the_same_thresholds():
-    model = tight(alpha_thresholds=1e6).fit(X, Y)
+    model = tight(alpha_thresholds=1e6, tol=1e-9).fit(X, Y)
     assert np.ptp(model.thresholds_, axis=0).max() < 1e-3
     assert np.ptp(tight(alpha_thresholds=1.0).fit(X, Y).thresholds_, axis=0).min() > 0.1
     np.testing.assert_allclose(model.common_thresholds_, model.thresholds_.mean(axis=0), atol=1e-9)
@@ -144,13 +146,6 @@ def test_unknown_users_have_the_mean_thresholds():
 def test_every_start_reaches_the_same_optimum_when_there_are_enough_factors():
     objectives = [tight(n_factors=30, random_state=seed).fit(X, Y).objective_ for seed in range(3)]
     assert max(objectives) == pytest.approx(min(objectives), rel=1e-6)
-
-
-@together("params", [{}, THESIS], ids=["defaults", "thesis"])
-def test_fold_in_is_no_worse_than_the_training_solution(params):
-    model = tight(**params).fit(X, Y)
-    folded = model.fold_in(X, Y, known="replace")
-    assert ordinal_objective(folded) <= model.objective_ * (1 + 1e-7)
 
 
 def test_immediate_and_all_thresholds_are_different_models():

@@ -6,7 +6,6 @@ from scipy.optimize import nnls
 
 from cofactor.losses import BetaDivergence, Squared
 from cofactor.ratings import RatingNMF
-from cofactor.solvers import SolverMismatchError
 
 from ..reference import planted
 
@@ -122,8 +121,3 @@ def test_candidates_of_alpha_suit_the_loss():
     squared, kl = (RatingNMF(2, loss=loss, max_iter=2000, random_state=0).fit(X, Y) for loss in ("squared", "kl"))
     assert squared.validation_.alphas.max() == pytest.approx(10**2.5)
     assert kl.validation_.alphas.max() == pytest.approx(10**2.5 / (2 * Y.mean()))
-
-
-def test_coordinate_steps_for_divergences_are_refused_with_the_way_out():
-    with pytest.raises(SolverMismatchError, match="take solver='multiplicative'"):
-        RatingNMF(loss="kl", solver="hals").fit(X, Y)

@@ -5,7 +5,6 @@ import pytest
 from tests.together import together
 
 from cofactor.ratings import ALS, PMF
-from cofactor.solvers import SolverMismatchError
 
 from ..reference import planted
 
@@ -105,11 +104,6 @@ def test_candidates_of_alpha_suit_the_weights():
     mean_count = 2 * len(Y) / 70
     assert plain.max() == pytest.approx(10**2.5)
     assert weighted.max() == pytest.approx(10**2.5 / mean_count)
-
-
-def test_least_squares_of_a_logistic_map_are_refused_with_the_way_out():
-    with pytest.raises(SolverMismatchError, match="solver='lbfgs' or 'sgd'"):
-        PMF(link="logistic").fit(X, Y)
 
 
 def test_planted_ratings_are_recovered():

@@ -1,7 +1,6 @@
 """Gaussian processes over latent positions: Bayesian ridge regression, probabilities, stopping, files."""
 
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.linear_model import Ridge
 from tests.together import together
 
-import cofactor
 from cofactor.ratings import GPLVM
 
 from ..reference import planted
@@ -156,12 +154,3 @@ def test_users_with_very_many_ratings():
     start, stop = model.rated_indptr_[:2]
     order = np.argsort(pairs[own, 1])
     np.testing.assert_allclose(noise[order], model.kernel_[4] * model.weights_[start:stop], atol=1e-9)
-
-
-def test_a_file_without_ratings_predicts_from_weights(tmp_path: Path):
-    model = GPLVM(3, decision="mode", random_state=0).fit(X, Y)
-    model.save(tmp_path / "model", ratings=False)
-    loaded = cofactor.load(tmp_path / "model")
-    assert loaded.ratings_ is None
-    assert np.array_equal(loaded.predict(X), model.predict(X))
-    assert np.array_equal(loaded.predict_proba(X), model.predict_proba(X))

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import psi
 
 from cofactor.metrics import mean_absolute_error
-from cofactor.ratings import URP, Ensemble, Ratings
+from cofactor.ratings import URP, Ratings
 from cofactor.ratings.profiles.attitudes import item_marginals, level_marginal
 
 from ..reference import planted
@@ -92,13 +92,6 @@ def test_folded_in_users_are_at_a_fixed_point():
     for i, g in enumerate(folded.gamma_):
         b = model.beta_[X[X[:, 0] == i, 1], Y[X[:, 0] == i].astype(int) - 1] * np.exp(psi(g))
         np.testing.assert_allclose(model.concentration_ + (b / b.sum(axis=1, keepdims=True)).sum(axis=0), g, rtol=1e-9)
-
-
-def test_an_ensemble_averages_probabilities():
-    model = Ensemble(URP(3), 4, random_state=0).fit(X, Y)
-    p = np.mean([member.predict_proba(X) for member in model.members_], axis=0)
-    assert np.array_equal(model.predict(X), 1 + (np.cumsum(p, axis=1)[:, :-1] < 0.5).sum(axis=1))
-    np.testing.assert_allclose(model.margins(X), 0.5 - np.cumsum(p, axis=1)[:, :-1], atol=1e-12)
 
 
 def test_marginals_are_positive_where_levels_or_items_have_no_ratings():

@@ -78,8 +78,7 @@ def test_ease_of_many_items_is_the_closed_form_in_single_precision() -> None:
         assert np.array_equal(EASE(alpha=20.0).fit(X).weights_["W"], found.weights_["W"])
 
 
-@pytest.mark.parametrize("n_items", [5, 519, 1200])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n_items", "dtype"), [(5, np.float32), (519, np.float64), (1200, np.float32)])
 def test_what_cannot_be_inverted_is_refused(n_items: int, dtype: type) -> None:
     """Two items of the same users, with an alpha lost in rounding; and numbers that are none."""
     rng = np.random.default_rng(0)

@@ -23,8 +23,6 @@ from cofactor.ratings import (
     Recommender,
     RP3beta,
     Rules,
-    ShardedRatings,
-    as_ratings,
 )
 from cofactor.ratings.ranking.counts import as_interactions
 
@@ -93,7 +91,7 @@ def test_candidates_and_seen_items(name: str) -> None:
     assert scores[0, 2] == -np.inf
 
 
-@every_implicit_model
+@every
 def test_the_same_bits_for_any_number_of_threads(name: str) -> None:
     models = []
     for n in (1, 2):
@@ -222,7 +220,7 @@ def test_an_update_takes_in_users_and_items(name: str) -> None:
         assert np.array_equal(answers(again)[1], answers(model)[1])
 
 
-@every
+@pytest.mark.parametrize("name", ["EASE", "Recommender"])
 def test_interactions_come_in_many_forms(name: str) -> None:
     X = interactions_of()
     model = fitted(name)
@@ -285,13 +283,6 @@ PAIRS = [(k, 0) for k in range(100)]
 def test_what_is_no_interaction_is_refused(X: Any, y: Any, message: str) -> None:
     with pytest.raises(InvalidInputError, match=re.escape(message)):
         Popularity().fit(X, y)
-
-
-@pytest.mark.parametrize("model", [EASE(), Recommender()])
-def test_ratings_in_shards_are_not_taken_for_interactions(model: Any) -> None:
-    ratings = as_ratings([(0, 1), (0, 2), (1, 1)], [1, 2, 2])
-    with pytest.raises(InvalidInputError, match="learns from ratings in memory alone"):
-        model.fit(ShardedRatings.from_ratings(ratings, 2))
 
 
 @pytest.mark.parametrize("name", ["EASE", "Recommender"])
@@ -445,12 +436,6 @@ def test_without_factors_no_users_are_similar_and_no_items_are_known_by_features
     assert refused.value.argument == "new_items"
 
 
-def test_vectors_for_scores_are_refused_where_there_are_none() -> None:
-    model = EASE(alpha=100.0).fit(make_interactions(100, 60, 1000, random_state=0)[0])
-    with pytest.raises(InvalidInputError, match=r"for_='scores': scores of EASE .* ImplicitALS"):
-        model.item_vectors("scores")
-
-
 def test_sparse_interactions_have_other_factors_than_popularity() -> None:
     """Of many items each of few users, of two kinds, the settings are those by which lists are of the user's kind."""
     rng = np.random.default_rng(0)
@@ -483,7 +468,7 @@ def test_a_penalty_is_found_where_all_cells_weigh_much() -> None:
 
 def test_a_chosen_penalty_leaves_factors_though_more_is_learned_from() -> None:
     """A tenth of the interactions is held out for the choice, and what the rest bears may leave nothing of them all."""
-    for seed in range(60):
+    for seed in (89, 111):  # where the penalty that is best for nine tenths leaves nothing of all
         X = np.argwhere(np.random.default_rng(seed).random((10, 12)) < 0.4)
         model = ImplicitALS(1, random_state=seed).fit(X)  # a warning would be an error
         assert np.abs(model.U_ @ model.V_.T).max() > 0.001

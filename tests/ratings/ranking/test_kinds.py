@@ -45,10 +45,11 @@ def test_together_they_say_more_of_purchases_than_these_alone_or_all_alike() -> 
 
 
 def test_kinds_are_a_column_a_data_set_or_given() -> None:
-    frame = pl.DataFrame({"visitorid": EVENTS.X[:, 0], "event": EVENTS.kinds, "itemid": EVENTS.X[:, 1]})
-    expected = Popularity().fit(EVENTS.X, kind=EVENTS.kinds)
+    X, y, kinds = EVENTS.X[:4000], EVENTS.y[:4000], EVENTS.kinds[:4000]
+    frame = pl.DataFrame({"visitorid": X[:, 0], "event": kinds, "itemid": X[:, 1]})
+    expected, data = Popularity().fit(X, kind=kinds), InteractionDataset("some", X, y, None, kinds=kinds)
     beside = Popularity().fit(frame, np.ones(len(frame)))
-    for model in (Recommender(Popularity()).fit(frame), Popularity().fit(EVENTS), beside, Popularity().fit(frame)):
+    for model in (Recommender(Popularity()).fit(frame), Popularity().fit(data), beside, Popularity().fit(frame)):
         assert model.kind_weights_ == expected.kind_weights_
     assert np.array_equal(model.scores_, expected.scores_)
 

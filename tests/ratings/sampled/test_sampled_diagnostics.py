@@ -82,8 +82,11 @@ def test_going_on_saving_and_one_chain(tmp_path):
     model.set_params(burn_in=20)  # no longer that of the samples
     assert model.diagnostics().n_draws == 20
     model.set_params(burn_in=4).save(tmp_path / "m.cofactor")
-    again = cofactor.load(tmp_path / "m.cofactor").diagnostics()
-    assert str(again) == str(found)
+    assert str(cofactor.load(tmp_path / "m.cofactor").diagnostics()) == str(found)
+    model.set_params(thin=3, n_sweeps=2).fit(DATA.X, DATA.y).save(tmp_path / "m.cofactor")
+    again = cofactor.load(tmp_path / "m.cofactor")
+    likelihood = again.to_arviz().sample_stats["total_log_likelihood"].to_numpy()[0]
+    assert likelihood.tolist() == [again.chains_[0].log_likelihood[sweep - 1] for sweep in range(7, 27, 3)]
     model.save(tmp_path / "lean.cofactor", n_samples=5)
     for without in (
         cofactor.load(tmp_path / "lean.cofactor"),

@@ -20,6 +20,7 @@ from tests.ratings.same import assert_same
 
 from cofactor.errors import InvalidInputError
 from cofactor.ratings import ALS, Ratings, ShardedRatings, append_files
+from cofactor.solvers import Progress
 
 Change = Callable[[dict[str, Any]], Any]
 
@@ -263,10 +264,13 @@ def test_what_was_opened_stays_until_it_is_let_go(folder) -> None:
 
 
 def test_ratings_are_appended_within_a_fit(folder) -> None:
-    expected = ALS(2, alpha=1.0, random_state=0).fit(ShardedRatings.open(folder))
-    items = iter(range(500, 600))
-    model = ALS(2, alpha=1.0, random_state=0, callback=lambda _: appended(folder, item=next(items)))
-    model.fit(ShardedRatings.open(folder))
+    def append(progress: Progress) -> bool:
+        appended(folder, item=500 + progress.iteration)
+        return progress.iteration == 4
+
+    expected, model = (ALS(2, alpha=1.0, random_state=0) for _ in range(2))
+    expected.set_params(callback=lambda progress: progress.iteration == 4).fit(ShardedRatings.open(folder))
+    model.set_params(callback=append).fit(ShardedRatings.open(folder))
     np.testing.assert_array_equal(model.U_, expected.U_)
     assert ShardedRatings.open(folder).n_ratings > expected.ratings_.n_ratings
 
