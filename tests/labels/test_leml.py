@@ -165,21 +165,18 @@ def test_refusals_and_warnings() -> None:
 
 @pytest.mark.parametrize(
     ("name", "settings", "low", "high"),
-    [  # measured .793, .799 (thesis .739) and .367 (thesis .359)
-        ("medical", {"alpha": 1.0}, 0.78, 0.81),
-        ("medical", {"alpha": 1.0, "loss": "logistic"}, 0.785, 0.815),
-        ("cal500", {"n_components": 0.3, "alpha": 1.0}, 0.36, 0.375),
+    [  # measured .802, .791 and .363; over all folds .793, .799 (thesis .739) and .367 (thesis .359)
+        ("medical", {"alpha": 1.0}, 0.79, 0.815),
+        ("medical", {"alpha": 1.0, "loss": "logistic"}, 0.78, 0.805),
+        ("cal500", {"n_components": 0.3, "alpha": 1.0}, 0.356, 0.371),
     ],
 )
 @pytest.mark.usefixtures("data_dir")
 def test_micro_f1_on_real_data(name: str, settings: dict[str, Any], low: float, high: float) -> None:
-    """Plain cut; two folds."""
+    """Plain cut; the first fold."""
     data = load_labels(name)
-    scores = []
-    for train, test in list(KFold(5, shuffle=True, random_state=0).split(np.arange(data.X.shape[0])))[:2]:
-        table, new = data.X[train], data.X[test]
-        if name == "cal500":
-            table, new = ((A - table.mean(axis=0)) / table.std(axis=0) for A in (table, new))
-        model = LEML.paper(**settings).fit(table, data.Y[train])
-        scores.append(micro_f1(data.Y[test], model.predict(new)))
-    assert low < np.mean(scores) < high
+    train, test = next(KFold(5, shuffle=True, random_state=0).split(np.arange(data.X.shape[0])))
+    table, new = data.X[train], data.X[test]
+    if name == "cal500":
+        table, new = ((A - table.mean(axis=0)) / table.std(axis=0) for A in (table, new))
+    assert low < micro_f1(data.Y[test], LEML.paper(**settings).fit(table, data.Y[train]).predict(new)) < high
