@@ -38,19 +38,19 @@ from cofactor.kernels.compile import exact, kernel
 @{decorator}
 def one_more(x):
     return multiple(x) + 1
-def power(n):
+def times(n):
     @kernel
-    def raised(x):
-        return x**n
-    return raised
+    def product(x):
+        return n * x
+    return product
 def work(seconds):
     began = time.perf_counter()
     for n in range(2, 1000):
         if time.perf_counter() - began < seconds:
-            power(n)(2.0)
+            times(n)(2.0)
 """
 #: A program of one kernel; that of `run` has two.
-ONE = "caller.power(3)(2)"
+ONE = "caller.times(3)(2)"
 #: Of which processor kernels are that come with the package.
 BUILT_FOR = {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": ""}
 #: Runs programs, each in a fork of itself, as it is told by lines of JSON.
@@ -196,24 +196,24 @@ def test_a_changed_callee_or_option_compiles_anew(copy: Copy) -> None:
     assert copy.run()[:2] == (7, {"cached": 1, "compiled": 0})
     assert copy.run(ONE)[1] == {"cached": 0, "compiled": 1}
     for options in ({"NUMBA_BOUNDSCHECK": "1"}, {"NUMBA_OPT": "1"}):
-        assert copy.run(ONE, **options)[:2] == (8, {"cached": 0, "compiled": 1})
+        assert copy.run(ONE, **options)[:2] == (6, {"cached": 0, "compiled": 1})
 
 
 def test_kernels_of_one_factory_keep_apart(copy: Copy) -> None:
     for n in (2, 3):  # each is the first one of its process
-        assert copy.run(f"caller.power({n})(2)")[0] == 2**n
-    assert copy.run("[caller.power(n)(2) for n in (2, 3, 2)]") == ([4, 8, 4], {"cached": 2, "compiled": 0}, "")
+        assert copy.run(f"caller.times({n})(2)")[0] == 2 * n
+    assert copy.run("[caller.times(n)(2) for n in (2, 3, 2)]") == ([4, 6, 4], {"cached": 2, "compiled": 0}, "")
 
 
 def test_many_processes_at_once(copy: Copy) -> None:
     found, errors = copy.run_all(ONE, copies=4)
-    assert ([value for value, *_ in found], errors) == ([8] * 4, "")
+    assert ([value for value, *_ in found], errors) == ([6] * 4, "")
     assert len(files_of(copy)) == 1
     assert copy.run(ONE)[1] == {"cached": 1, "compiled": 0}
 
 
 def test_a_damaged_file_is_compiled_anew(copy: Copy) -> None:
-    copy.run("caller.power(2)(2)")
+    copy.run("caller.times(2)(2)")
     (other,) = files_of(copy)
     copy.run(ONE)
     (path,) = set(files_of(copy)) - {other}
@@ -224,7 +224,7 @@ def test_a_damaged_file_is_compiled_anew(copy: Copy) -> None:
     for harm, contents in {**harms, "swapped": other.read_bytes()}.items():
         path.write_bytes(contents)
         value, counts, errors = copy.run(ONE)
-        assert (value, counts) == (8, {"cached": 0, "compiled": 1}), harm
+        assert (value, counts) == (6, {"cached": 0, "compiled": 1}), harm
         assert len(errors.splitlines()) == 1
         assert str(path) in errors
         assert errors.strip().endswith("it is that of another kernel" if harm == "swapped" else "it is damaged")
@@ -247,7 +247,7 @@ def test_without_a_folder_each_process_compiles(copy: Copy, tmp_path: Path, wher
     home = {"not there": "/proc/nowhere", "a file": str(tmp_path / "file")}[where]
     for _ in range(2):
         value, counts, errors = copy.run(ONE, COFACTOR_CACHE="", HOME=home, XDG_CACHE_HOME="")
-        assert (value, counts) == (8, {"cached": 0, "compiled": 1})
+        assert (value, counts) == (6, {"cached": 0, "compiled": 1})
         assert len(errors.splitlines()) == 1
         assert home in errors
         assert "COFACTOR_CACHE" in errors
@@ -255,7 +255,7 @@ def test_without_a_folder_each_process_compiles(copy: Copy, tmp_path: Path, wher
 
 def test_a_full_disk_leaves_nothing_behind(copy: Copy) -> None:
     value, counts, errors = copy.run(ONE, largest=1000)
-    assert (value, counts, len(errors.splitlines())) == (8, {"cached": 0, "compiled": 1}, 1)
+    assert (value, counts, len(errors.splitlines())) == (6, {"cached": 0, "compiled": 1}, 1)
     assert files_of(copy) == []
 
 
@@ -269,7 +269,7 @@ def test_what_others_may_have_written_is_not_read(copy: Copy) -> None:
             os.chown(path, others, others)
         folder.chmod(0o777 if forged == "open folder" else 0o700)
         value, counts, errors = copy.run(ONE)
-        assert (value, counts) == (8, {"cached": 0, "compiled": 1}), forged
+        assert (value, counts) == (6, {"cached": 0, "compiled": 1}), forged
         assert len(errors.splitlines()) == 1
         assert str(folder) in errors
         for path in given:
@@ -279,18 +279,18 @@ def test_what_others_may_have_written_is_not_read(copy: Copy) -> None:
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="kernels are built ahead for these")
 @pytest.mark.usefixtures("prebuilt")
 def test_kernels_that_came_with_the_package(copy: Copy) -> None:
-    assert copy.run_all(ONE) == ([[8, 1, 0, 0]], "")
+    assert copy.run_all(ONE) == ([[6, 1, 0, 0]], "")
     assert list(copy.kept.iterdir()) == []
-    assert copy.run_all(ONE, COFACTOR_PREBUILT="0") == ([[8, 0, 0, 1]], "")
-    assert copy.run_all(ONE, NUMBA_CPU_NAME="nehalem", NUMBA_CPU_FEATURES="") == ([[8, 0, 0, 1]], "")
-    assert copy.run_all("[caller.power(n)(2) for n in (2, 3)]") == ([[[4, 8], 1, 0, 1]], "")  # kernel by kernel
+    assert copy.run_all(ONE, COFACTOR_PREBUILT="0") == ([[6, 0, 0, 1]], "")
+    assert copy.run_all(ONE, NUMBA_CPU_NAME="nehalem", NUMBA_CPU_FEATURES="") == ([[6, 0, 0, 1]], "")
+    assert copy.run_all("[caller.times(n)(2) for n in (2, 3)]") == ([[[4, 6], 1, 0, 1]], "")  # kernel by kernel
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="kernels are built ahead for these")
 def test_a_damaged_kernel_of_the_package_is_compiled_once(copy: Copy, prebuilt: Path) -> None:
     (path,) = prebuilt.glob("*.kernel")
     path.write_bytes(path.read_bytes()[:-1])
-    for kept in ([8, 0, 0, 1], [8, 0, 1, 0]):
+    for kept in ([6, 0, 0, 1], [6, 0, 1, 0]):
         found, errors = copy.run_all(ONE)
         assert found == [kept]
         assert str(path) in errors
@@ -306,13 +306,13 @@ def test_kernels_of_another_compiler_are_compiled_here(copy: Copy, prebuilt: Pat
     (prebuilt / "other.kernel").write_bytes(json.dumps(about).encode() + b"\n" + contents)
     path.unlink()
     value, counts, errors = copy.run(ONE)
-    assert (value, counts) == (8, {"cached": 0, "compiled": 1})
+    assert (value, counts) == (6, {"cached": 0, "compiled": 1})
     assert len(errors.splitlines()) == 1
     assert "Numba 0.1" in errors
 
 
 def test_compilation_is_told_once_it_takes_a_second(copy: Copy) -> None:
-    assert copy.run("caller.power(2)(2)", told=True)[0] == 4
+    assert copy.run("caller.times(2)(2)", told=True)[0] == 4
     _, counts, errors = copy.run("caller.work(1.8)", told=True)
     assert counts["compiled"] > 0
     assert 1 <= len(errors.splitlines()) < 4
