@@ -7,7 +7,7 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import (
     LinearRegression,
@@ -19,7 +19,7 @@ from sklearn.linear_model import (
 )
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
-from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
+from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -135,20 +135,13 @@ def test_progress_counts_labels():
 # ---------------------------------------------------------------------- any learner
 
 X_NEAR_ZERO = np.abs(X).round(1)  # not negative, like counts
+#: One with probabilities of each kind, and one without; `test_learners.py` has all.
 LEARNERS = [
-    SGDClassifier(loss="modified_huber", random_state=0),
     Perceptron(random_state=0),
     LinearRegression(),
-    MultinomialNB(),
-    ComplementNB(),
-    BernoulliNB(binarize=0.5),
     GaussianNB(),
-    DecisionTreeClassifier(random_state=0),
-    ExtraTreeClassifier(random_state=0),
     RandomForestClassifier(7, random_state=0),
-    ExtraTreesClassifier(7, random_state=0),
     KNeighborsClassifier(4),
-    KNeighborsClassifier(6, weights="distance"),
 ]
 PIPELINE = make_pipeline(StandardScaler(), LogisticRegression())
 OTHERS = [SVC(), QuadraticDiscriminantAnalysis(), PIPELINE]
@@ -241,7 +234,7 @@ def test_neighbours_are_kept_once(tmp_path):
     assert sum(array.shape == X.shape for array in arrays.values()) == 1
 
 
-@pytest.mark.parametrize("estimator", [LEARNERS[9], LEARNERS[11], LogisticRegression()], ids=repr)
+@pytest.mark.parametrize("estimator", [*LEARNERS[3:], LogisticRegression()], ids=repr)
 def test_states_that_do_not_fit_the_model(estimator, tmp_path):
     BinaryRelevance.paper(estimator).fit(X, Y).save(tmp_path / "model")
     header, arrays = read_model(tmp_path / "model")

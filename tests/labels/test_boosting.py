@@ -7,7 +7,6 @@ import pytest
 from scipy import sparse
 
 import cofactor
-from cofactor.errors import InvalidInputError
 from cofactor.kernels.boosting import step_terms
 from cofactor.kernels.threads import thread_limit
 from cofactor.labels import AdaBoostMH, AdaBoostMR
@@ -170,13 +169,6 @@ def test_a_forged_file(name, value, tmp_path):
     write_model(tmp_path / "model", header, {**arrays, f"learned.{name}": value})
     with pytest.raises(ModelFileError):
         cofactor.load(tmp_path / "model")
-
-
-def test_parameters_out_of_range() -> None:
-    X, Y = toy()
-    for name, value in (("n_estimators", 0), ("n_estimators", "many"), ("stumps", "deep")):
-        with pytest.raises((InvalidInputError, TypeError), match=name):
-            AdaBoostMH.paper(**{name: value}).fit(X, Y)
 
 
 def test_terms_of_pairs_stay_in_range_where_scores_go_far() -> None:

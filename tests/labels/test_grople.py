@@ -184,12 +184,6 @@ def test_settings_at_the_edge(params: dict[str, Any]) -> None:
     assert len(model.V_) <= (12 if params.get("start") != "random" else 40)
 
 
-def test_constant_labels_only() -> None:
-    X, Y, _ = planted(n=30)
-    model = fit(X, np.zeros_like(Y))
-    assert not model.predict(X).any()
-
-
 def test_weights_which_remove_everything() -> None:
     X, Y, _ = planted(n=50)
     model = fit(X, Y, alpha_u=1e4, alpha_v=1e4)
@@ -215,23 +209,6 @@ def test_an_unfinished_fit_says_so() -> None:
     texts = [str(w.message) for w in unfinished]
     assert [("embedding" in t, "the map" in t) for t in texts] == [(True, False), (False, True)]
     assert {w.filename for w in unfinished} == {fit.__code__.co_filename}
-
-
-@together(
-    ("params", "message"),
-    [
-        ({"alpha_u": 0}, "alpha_u=0"),
-        ({"alpha_v": 0.0}, r"alpha_v=0\.0"),
-        ({"alpha_z": -1}, "alpha_z=-1"),
-        ({"n_groups": 0}, "n_groups=0"),
-        ({"correlation": "yes"}, "correlation='yes'"),
-        ({"start": "zero"}, "start='zero'"),
-    ],
-)
-def test_wrong_parameters(params: dict[str, Any], message: str) -> None:
-    X, Y, _ = planted(n=20)
-    with pytest.raises(ValueError, match=message):
-        fit(X, Y, **params)
 
 
 def test_a_file_with_parts_that_do_not_fit(tmp_path: Any) -> None:

@@ -174,23 +174,6 @@ def test_a_space_serves_several_fits():
         LabelRidge().fit(FeatureSpace(X, fit_intercept=False), Y)
 
 
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"alpha": 0.0}, "alpha"),
-        ({"alpha": "large"}, "alpha"),
-        ({"kernel": "poly"}, "kernel"),
-        ({"n_components": 0}, "n_components"),
-        ({"n_components": "all"}, "n_components"),
-        ({"scale": "l2"}, "scale"),
-        ({"decide_for": "accuracy"}, "decide_for"),
-    ],
-)
-def test_parameters_are_checked(params, message):
-    with pytest.raises(InvalidInputError, match=message):
-        LabelRidge(**params).fit(*bent(20))
-
-
 def test_degenerate_data():
     for X in (np.zeros((6, 2)), np.ones((6, 3)), np.eye(6), np.arange(6.0)[:, None]):
         Y = np.array([[0, 1, 1]] * 3 + [[1, 0, 1]] * 3)

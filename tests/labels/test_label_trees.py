@@ -10,7 +10,7 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 import cofactor
-from cofactor.errors import InputWarning, InvalidInputError
+from cofactor.errors import InputWarning
 from cofactor.labels import MLDecisionTree, MLForest
 from cofactor.labels.learners.trees import TreeData, TreeSettings, grow_tree
 from cofactor.persistence import ModelFileError, read_model, write_model
@@ -117,16 +117,6 @@ def test_a_forged_file(name: str, value: float, tmp_path: Any) -> None:
     write_model(tmp_path / "model", header, {**arrays, f"learned.learners_.{name}": changed})
     with pytest.raises(ModelFileError):
         cofactor.load(tmp_path / "model")
-
-
-def test_parameters_out_of_range() -> None:
-    X, Y, _ = toy()
-    for name, value in (
-        ("n_estimators", 0), ("trees", "palms"), ("criterion", "mse"), ("max_depth", 0), ("min_samples_leaf", 0.5),
-        ("max_features", "all"), ("max_features", 0), ("max_features", 1.5),
-    ):  # fmt: skip
-        with pytest.raises((InvalidInputError, TypeError), match=name):
-            MLForest.paper(**{name: value}).fit(X, Y)
 
 
 def test_a_leaf_for_all_instances_is_warned_of():

@@ -357,33 +357,12 @@ def test_progress_names_the_node() -> None:
 # ---------------------------------------------------------------- bad parameters, files
 
 
-@together(("params", "error"), [
-    ({"n_components": "all"}, TypeError), ({"n_components": 0}, ValueError), ({"n_components": 1.5}, ValueError),
-    ({"alpha": 0}, ValueError), ({"tolerance": -0.1}, ValueError), ({"tolerance": 1.1}, ValueError),
-    ({"max_depth": 0}, ValueError), ({"min_size": 0}, ValueError), ({"n_clusters": 0}, ValueError),
-    ({"n_neighbors": 0}, ValueError), ({"voting": "loud"}, ValueError), ({"scale": "minmax"}, ValueError),
-    ({"margin": "hinge"}, ValueError), ({"dtype": "float16"}, ValueError), ({"max_iter": 0}, ValueError),
-    ({"tol": -1.0}, ValueError),
-])  # fmt: skip
-def test_parameters_out_of_range(params: dict[str, Any], error: type[Exception]) -> None:
-    X, Y = noisy()
-    with pytest.raises(error, match=next(iter(params))):
-        MLCHMF.paper(**params).fit(X, Y)
-
-
 def test_too_few_iterations_give_one_warning() -> None:
     X, Y = noisy()
     with pytest.warns(ConvergenceWarning, match=r"\d+ of \d+ nodes of MLCHMF stopped at max_iter=2") as caught:
         MLCHMF.paper(alpha=0.1, max_iter=2).fit(X, Y)
     assert len(caught) == 1
     assert Path(caught[0].filename).name == Path(__file__).name
-
-
-def test_labels_that_are_all_constant() -> None:
-    X, _ = noisy()
-    model = MLCHMF.paper().fit(X, np.tile([1, 0], (90, 1)))
-    assert np.array_equal(model.predict(X), np.tile([1, 0], (90, 1)))
-    assert "constant" in model.tree_text()
 
 
 # ---------------------------------------------------------------- real data
