@@ -116,10 +116,11 @@ DECLARED = {"LabelRidge": _BY_LABEL, "BinaryRelevance": _BY_LABEL}
 #: Checks of what tests of this folder say of every class, on the data that the other tests are fitted to.
 SAID_HERE = {
     "check_classifiers_train",  # better than guessing, predictions are scores above the threshold; errors by the base
-    "check_dont_overwrite_attributes",
     "check_estimators_fit_returns_self",  # fitting again starts anew
     "check_estimators_overwrite_params",  # the same
     "check_fit_idempotent",  # the same
+    "check_fit2d_1feature",  # odd input is taken
+    "check_fit2d_1sample",  # nothing but constant labels
     "check_readonly_memmap_input",  # the data are read-only
     "check_sample_weight_equivalence_on_dense_data",  # weight 2 is an instance twice and weight 0 none
     "check_sample_weight_equivalence_on_sparse_data",

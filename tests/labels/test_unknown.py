@@ -230,7 +230,7 @@ def test_decisions_are_learned_from_known_labels() -> None:
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=15)
+@settings(max_examples=6)
 def test_every_form_of_unknown_labels_is_read_alike(seed) -> None:
     _, Y, known, unknown = problem(seed, 12, 3, 4)
     Y[0], known[0] = 0, True

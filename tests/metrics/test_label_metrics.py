@@ -109,7 +109,7 @@ def test_nothing_at_all():
             macro_f1(nothing, nothing, bad)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(pairs(), st.sampled_from([0, 1]))
 def test_set_metrics_equal_scikit_learn(case, zero):
     Y, found = case
@@ -124,7 +124,7 @@ def test_set_metrics_equal_scikit_learn(case, zero):
         assert f_beta(Y, found, beta, average=ours, undefined=zero) == pytest.approx(expected, abs=1e-14)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(pairs())
 def test_skipping_equals_scikit_learn_on_the_rest(case):
     Y, found = case
@@ -164,7 +164,7 @@ def test_correlations_of_known_labels_alone():
     assert micro_mcc(true, found) == pytest.approx(sk.matthews_corrcoef(true[known], found[known]), abs=1e-14)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(scored())
 def test_ranking_metrics_equal_scikit_learn(case):
     Y, scores = case
@@ -178,7 +178,7 @@ def test_ranking_metrics_equal_scikit_learn(case):
         assert coverage(Y, scores) == pytest.approx(coverage(Y, scores, "skip") * some.mean())
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(scored(), st.integers(1, 2))
 def test_ties_are_broken_in_every_way(case, k):
     """One-error and precisions are means over all orders of the labels in which scores do not increase."""
@@ -196,7 +196,7 @@ def test_ties_are_broken_in_every_way(case, k):
     assert found == pytest.approx(np.mean(weighted))
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(scored())
 def test_only_the_order_of_scores_matters(case):
     Y, scores = case
