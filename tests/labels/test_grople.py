@@ -11,7 +11,6 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import KFold
 from tests.together import together
 
-from cofactor import persistence
 from cofactor.correlation import normalized, positive_part
 from cofactor.datasets import load_labels
 from cofactor.labels.embedding.grople import GroPLE
@@ -208,21 +207,6 @@ def test_an_unfinished_fit_says_so() -> None:
     texts = [str(w.message) for w in unfinished]
     assert [("embedding" in t, "the map" in t) for t in texts] == [(True, False), (False, True)]
     assert {w.filename for w in unfinished} == {fit.__code__.co_filename}
-
-
-def test_a_file_with_parts_that_do_not_fit(tmp_path: Any) -> None:
-    X, Y, _ = planted(n=40)
-    Y[:, 0] = 0
-    model = fit(X, Y)
-    model.save(tmp_path / "model")
-    loaded = persistence.load(tmp_path / "model", {"GroPLE": GroPLE})
-    assert np.array_equal(loaded.decision_function(X), model.decision_function(X))
-    assert np.array_equal(loaded.groups_, model.groups_)
-    for name in ("groups_", "group_sparsity_", "intercept_"):
-        setattr(model, name, getattr(loaded, name)[..., :-1])
-        with pytest.raises(ValueError, match="shape|group"):
-            model._check_learned()
-        setattr(model, name, getattr(loaded, name))
 
 
 @pytest.mark.evidence

@@ -9,11 +9,9 @@ from scipy import sparse
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
-import cofactor
 from cofactor.errors import InputWarning
 from cofactor.labels import MLDecisionTree, MLForest
 from cofactor.labels.learners.trees import TreeData, TreeSettings, grow_tree
-from cofactor.persistence import ModelFileError, read_model, write_model
 
 
 def toy(n: int = 60, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -102,21 +100,6 @@ def test_shares_of_many_labels_take_room_for_those_that_are_on() -> None:
     X, Y = rng.normal(size=(80, 3)), sparse.random(80, 500, 0.01, "csr", random_state=0, data_rvs=np.ones)
     model = MLForest.paper(5, random_state=0).fit(X, Y)
     assert model.learners_.values.nnz <= 5 * Y.nnz
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("nodes.left", 2000), ("nodes.feature", 9), ("values.indices", 7), ("values.data", 1.5), ("values.data", 0.0)],
-)
-def test_a_forged_file(name: str, value: float, tmp_path: Any) -> None:
-    X, Y, _ = toy()
-    MLForest.paper(2, random_state=0).fit(X, Y).save(tmp_path / "model")
-    header, arrays = read_model(tmp_path / "model")
-    changed = arrays[f"learned.learners_.{name}"].copy()
-    changed[0] = value
-    write_model(tmp_path / "model", header, {**arrays, f"learned.learners_.{name}": changed})
-    with pytest.raises(ModelFileError):
-        cofactor.load(tmp_path / "model")
 
 
 def test_a_leaf_for_all_instances_is_warned_of():
