@@ -429,7 +429,7 @@ def test_known_labels_teach_more_than_labels_taken_as_off(name, model) -> None:
         clone(model).fit(data.X[train], y, mask=mask).score(data.X[test], labels[test])
         for y, mask in ((labels[train], None), (labels[train], known), (labels[train] * known, None))
     )
-    assert score_as_off + 0.03 < score_of_known > score_of_all - 0.15
+    assert score_as_off + 0.03 < score_of_known > score_of_all - 0.1
 
 
 def test_what_is_not_known_of_an_instance_is_no_context() -> None:
