@@ -11,6 +11,9 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from cofactor import labels
 
+#: It comes near enough to the minimum that two ways to it agree.
+LOGISTIC = LogisticRegression(tol=1e-6, max_iter=1000)
+
 CASES: dict[str, labels.LabelModel] = {
     "CML": labels.CML.paper(threshold=0, max_iter=100),
     "CML by Gibbs sampling": labels.CML.paper(
@@ -43,23 +46,23 @@ CASES: dict[str, labels.LabelModel] = {
     "MLkNN": labels.MLkNN.paper(3),
     "BRkNN": labels.BRkNN.paper(3),
     "KNNVote": labels.KNNVote.paper(3, scale="none"),
-    "IBLR": labels.IBLR.paper(3, estimator=LogisticRegression(tol=1e-6, max_iter=1000)),
-    "IBLR+": labels.IBLR.paper(3, estimator=LogisticRegression(tol=1e-6, max_iter=1000), with_features=True),
+    "IBLR": labels.IBLR.paper(3, estimator=LOGISTIC),
+    "IBLR+": labels.IBLR.paper(3, estimator=LOGISTIC, with_features=True),
     "AdaBoostMH": labels.AdaBoostMH.paper(10),
     "AdaBoostMR": labels.AdaBoostMR.paper(10, threshold=0),
     "MLDecisionTree": labels.MLDecisionTree.paper(max_depth=3),
     "MLForest": labels.MLForest.paper(5, trees="extra-trees", max_depth=5),
     "BPMLL": labels.BPMLL.paper(5, learning_rate=0.01, decay=0.0, max_iter=200),
-    "LIFT": labels.LIFT.paper(0.1, LogisticRegression(tol=1e-6)),
+    "LIFT": labels.LIFT.paper(0.1, LOGISTIC),
     "LLSF": labels.LLSF.paper(tol=1e-8),
     "LLSFDL": labels.LLSFDL.paper(beta=0.5, gamma=0.5, other_labels="predicted", tol=1e-8),
     "SSJDR": labels.SSJDR.paper(3, gamma=0.1, n_neighbors=3, tol=0.01),
     "BinaryRelevance": labels.BinaryRelevance.paper(),
     "BinaryRelevance of ridge": labels.BinaryRelevance.paper(Ridge()),
-    "BinaryRelevance of logistic regression": labels.BinaryRelevance.paper(LogisticRegression(tol=1e-6)),
+    "BinaryRelevance of logistic regression": labels.BinaryRelevance.paper(LOGISTIC),
     "ClassifierChain": labels.ClassifierChain.paper(order="pearson"),
     "EnsembleOfChains": labels.EnsembleOfChains.paper(n_estimators=3),
-    "ProbabilisticChain": labels.ProbabilisticChain.paper(LogisticRegression(tol=1e-6, max_iter=1000)),
+    "ProbabilisticChain": labels.ProbabilisticChain.paper(LOGISTIC),
     "LabelPowerset": labels.LabelPowerset.paper(),
     "RAkEL": labels.RAkEL.paper(voting="soft", n_estimators=4),
     "LabelClustering": labels.LabelClustering.paper(max_size=3),
