@@ -409,15 +409,15 @@ def test_refusals_of_recorded_shares(recorded, threshold, message) -> None:
 
 @pytest.mark.evidence
 @pytest.mark.parametrize(
-    ("name", "model"),
-    [
-        ("yeast", PLST(1.0, 50.0)),  # .655 .633 .579 of all, of those known, and of others taken as off
-        ("emotions", GroPLE(scale="standard")),  # .684 .615 .224
-        ("emotions", BinaryRelevance(scale="standard")),  # .671 .636 .377
+    ("name", "model", "measured"),
+    [  # where all are known .655, .684, .671; where the others are taken as off .579, .224, .377
+        ("yeast", PLST(1.0, 50.0), 0.633),
+        ("emotions", GroPLE(scale="standard"), 0.615),
+        ("emotions", BinaryRelevance(scale="standard"), 0.636),
     ],
 )
 @pytest.mark.usefixtures("data_dir")
-def test_known_labels_teach_more_than_labels_taken_as_off(name, model) -> None:
+def test_known_labels_teach_more_than_labels_taken_as_off(name, model, measured) -> None:
     """Seven of ten labels are hidden at random; micro-F1 on all labels of other instances."""
     data = load_labels(name)
     labels = data.Y.toarray()
@@ -425,11 +425,12 @@ def test_known_labels_teach_more_than_labels_taken_as_off(name, model) -> None:
     known = np.random.default_rng(1).random((len(train), data.n_labels)) < 0.3
     known[:, ~known.any(axis=0)] = True
     model.set_params(threshold="auto", random_state=0)
-    score_of_all, score_of_known, score_as_off = (
+    score_of_known, score_as_off = (
         clone(model).fit(data.X[train], y, mask=mask).score(data.X[test], labels[test])
-        for y, mask in ((labels[train], None), (labels[train], known), (labels[train] * known, None))
+        for y, mask in ((labels[train], known), (labels[train] * known, None))
     )
-    assert score_as_off + 0.03 < score_of_known > score_of_all - 0.1
+    assert score_of_known == pytest.approx(measured, abs=0.015)
+    assert score_of_known > score_as_off + 0.03
 
 
 def test_what_is_not_known_of_an_instance_is_no_context() -> None:
