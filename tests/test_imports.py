@@ -83,8 +83,7 @@ print(*sys.modules, file=sys.stderr)
 def test_a_model_loads_its_own_module_and_nothing_that_only_calls_need(tmp_path: Path) -> None:
     uses = {
         "from cofactor.ratings import MMMF": "cofactor.ratings.factors.mmmf",
-        "import cofactor; cofactor.ratings.MODELS['MMMF']": "cofactor.ratings.factors.mmmf",
-        "from cofactor.ratings import OrdinalProbit": "cofactor.ratings.sampled.ordinal_probit",
+        "import cofactor; cofactor.ratings.MODELS['OrdinalProbit']": "cofactor.ratings.sampled.ordinal_probit",
         "from cofactor.labels import LabelRidge": "cofactor.labels.ridge",
         f"import cofactor; cofactor.load({str(saved_model(tmp_path))!r})": "cofactor.ratings.factors.als",
     }

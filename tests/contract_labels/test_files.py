@@ -114,30 +114,34 @@ def test_a_truncated_file(name, tmp_path):
             cofactor.load(tmp_path / "cut")
 
 
-@every_class
+@probed("save", "_to_state", "_from_state")
 def test_parts_that_do_not_fit_together(name, tmp_path):
     fitted(name).save(tmp_path / "model")
     header, arrays = read_model(tmp_path / "model")
     magic = {"map": {"rule": "magic", "threshold": 0, "calibration": None}}
     pickled = {"map": {"container": "pickle", "dtype": "int64", "signs": False}}
-    damages = [
+    for changed in (
+        {"learned": header["learned"] | {"decision_": magic}},
+        {"learned": {"fit": 3}},
+        {"learned": header["learned"] | {"form_": pickled}},
+        {"learned": header["learned"] | {"scaling_": None}},
+        {"params": {"nonsense": 1}},
+    ):
+        write_model(tmp_path / "forged", {**header, **changed}, arrays)
+        with pytest.raises(ModelFileError):
+            cofactor.load(tmp_path / "forged")
+
+
+@every_class
+def test_sizes_that_do_not_fit_together(name, tmp_path):
+    fitted(name).save(tmp_path / "model")
+    header, arrays = read_model(tmp_path / "model")
+    for changed, replaced in (
         ({"n_features": 3}, {}),
         ({"label_names": ["a"]}, {}),
-        (
-            {"learned": header["learned"] | {"decision_": magic}},
-            {},
-        ),
-        ({"learned": {"fit": 3}}, {}),
         ({"learned": {}}, {}),
-        (
-            {"learned": header["learned"] | {"form_": pickled}},
-            {},
-        ),
-        ({"learned": header["learned"] | {"scaling_": None}}, {}),
-        ({"params": {"nonsense": 1}}, {}),
         ({}, {"learned.constant_": np.zeros(4, np.int8)}),
-    ]
-    for changed, replaced in damages:
+    ):
         write_model(tmp_path / "forged", {**header, **changed}, {**arrays, **replaced})
         with pytest.raises(ModelFileError):
             cofactor.load(tmp_path / "forged")

@@ -7,9 +7,10 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
+from tests.together import together
 
 import cofactor
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels import CCA, MDDM, MLDA, MLSI, MNMTF, TRANSFORMERS, FeatureNMF, MLkNN
 from cofactor.persistence import ModelFileError
 
@@ -65,13 +66,48 @@ def test_before_a_model_in_a_pipeline(name):
     assert make_pipeline(clone(CASES[name]), MLkNN.paper(5)).fit(X, Y).score(X, Y) > 0.5
 
 
+BAD_PARAMETERS = {
+    "n_components": (0, 1.5, "all"),
+    "alpha": (-1,),
+    "beta": (-1,),
+    "gamma": (-1,),
+    "mu": (1.5,),
+    "form": ("best",),
+    "scale": ("big",),
+    "rule": ("other",),
+    "training_codes": ("own",),
+    "start_scale": (0,),
+    "max_iter": (0,),
+    "callback": (3,),
+    "verbose": ("loud",),
+}
+
+
+@together(
+    ("name", "key", "value"),
+    [
+        (name, key, value)
+        for name in CASES
+        for key, values in BAD_PARAMETERS.items()
+        for value in values
+        if key in CASES[name].get_params()
+    ],
+)
+def test_bad_parameters(name, key, value):
+    with pytest.raises((InvalidInputError, InvalidTypeError), match=f"{key}={value!r}"):
+        clone(CASES[name]).set_params(**{key: value}).fit(*data())
+
+
 @every
 def test_bad_input(name):
     X, Y = data()
     tags = get_tags(CASES[name])
     if tags.input_tags.positive_only:
-        with pytest.raises(ValueError, match="egative"):
-            clone(CASES[name]).fit(X - 0.5, Y)
+        fitted = clone(CASES[name]).fit(X, Y)
+        for features in (X - 0.5, sparse.csr_array(X - 0.5)):
+            for call in (lambda X: clone(CASES[name]).fit(X, Y), fitted.transform):
+                with pytest.raises(ValueError, match=r"X holds -0\.\d+, but (.|\n)*MinMaxScaler"):
+                    call(features)
     if tags.target_tags.required:
         with pytest.raises(ValueError, match=r"y holds 0\.5"):
             clone(CASES[name]).fit(X, Y / 2)

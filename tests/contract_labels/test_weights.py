@@ -9,23 +9,8 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from tests.together import together
 
+from cofactor import labels
 from cofactor.errors import InvalidInputError
-from cofactor.labels import (
-    CML,
-    CMLF,
-    CPLST,
-    CSSP,
-    LEML,
-    MODELS,
-    PLST,
-    BinaryRelevance,
-    ChainCRF,
-    ChainCRFEnsemble,
-    FAiE,
-    FeatureSpace,
-    LabelRidge,
-    TreeCRF,
-)
 from cofactor.labels.decisions import RULES
 
 from .models import CASES, bits, data, fitted, fresh, probed
@@ -34,8 +19,9 @@ WEIGHTS = np.random.default_rng(3).integers(0, 4, len(data()[0]))
 
 #: Settings with which models converge far enough that two ways to the same minimum agree.
 TIGHT = {
-    **{name: {"tol": 1e-12, "max_iter": 20_000} for name in ("LEML", "LEML of logistic loss")},
-    "OMF": {"tol": 1e-13, "max_iter": 20_000},
+    "LEML": {"tol": 1e-9, "max_iter": 20_000},
+    "LEML of logistic loss": {"tol": 1e-12, "max_iter": 20_000},
+    "OMF": {"tol": 1e-9, "max_iter": 20_000},
 }
 ANY = [name for name in CASES if CASES[name].capabilities.weights == "any"]
 WHOLE = [name for name in CASES if name not in ANY]
@@ -92,9 +78,9 @@ def test_fractions_weigh_in_proportion(name: str, rows: int, form: Any) -> None:
 def test_every_solver_of_leml_counts_weights(loss: str, fit_intercept: bool) -> None:
     X, Y = data()
     settings = {"loss": loss, "solver": "lbfgs", "fit_intercept": fit_intercept, "tol": 1e-12, "max_iter": 20_000}
-    weighted = LEML.paper(6, **settings).fit(X, Y, sample_weight=WEIGHTS).decision_function(X)
+    weighted = labels.LEML.paper(6, **settings).fit(X, Y, sample_weight=WEIGHTS).decision_function(X)
     rows = np.repeat(np.arange(len(X)), WEIGHTS)
-    repeated = LEML.paper(6, **settings).fit(X[rows], Y[rows]).decision_function(X)
+    repeated = labels.LEML.paper(6, **settings).fit(X[rows], Y[rows]).decision_function(X)
     assert np.abs(weighted - repeated).max() < 2e-3 * repeated.std()
 
 
@@ -104,7 +90,7 @@ def test_every_solver_of_leml_counts_weights(loss: str, fit_intercept: bool) -> 
 def test_a_weighted_space_is_scikit_learns_ridge(fit_intercept: bool, form: Any, shape: tuple[int, int]) -> None:
     rng = np.random.default_rng(0)
     X, T, w = rng.normal(size=shape), rng.normal(size=(shape[0], 3)), rng.random(shape[0]) + 0.1
-    space = FeatureSpace(form(X), fit_intercept=fit_intercept, sample_weight=w)
+    space = labels.FeatureSpace(form(X), fit_intercept=fit_intercept, sample_weight=w)
     coef, intercept = space.ridge(T, 0.7)
     ridge = Ridge(0.7, fit_intercept=fit_intercept).fit(X, T, sample_weight=w)
     np.testing.assert_allclose(coef, ridge.coef_.T, atol=1e-9)
@@ -120,14 +106,14 @@ def test_a_weighted_space_is_scikit_learns_ridge(fit_intercept: bool, form: Any,
 def test_a_space_brings_its_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     X, Y = data()
     w = np.maximum(WEIGHTS, 1)
-    space = FeatureSpace(X, sample_weight=w)
-    for model in (fresh("PLST"), BinaryRelevance.paper(Ridge())):
+    space = labels.FeatureSpace(X, sample_weight=w)
+    for model in (fresh("PLST"), labels.BinaryRelevance.paper(Ridge())):
         given = clone(model).fit(space, Y).decision_function(X)
         np.testing.assert_allclose(given, clone(model).fit(X, Y, sample_weight=w).decision_function(X), atol=1e-9)
     with pytest.raises(ValueError, match="decomposed with its weights"):
         fresh("PLST").fit(space, Y, sample_weight=w)
     with pytest.raises(ValueError, match="above 0"):
-        FeatureSpace(X, sample_weight=WEIGHTS)
+        labels.FeatureSpace(X, sample_weight=WEIGHTS)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -142,22 +128,16 @@ def test_learned_thresholds_count_weights(rule: str) -> None:
 
 
 #: Models that choose their penalties by themselves.
-CHOOSING = {
-    "LabelRidge": LabelRidge(),
-    "PLST": PLST(),
-    "CPLST": CPLST(),
-    "CSSP": CSSP(),
-    "FAiE": FAiE(),
-    "LEML": LEML(),
-    "LEML of logistic loss": LEML(loss="logistic"),
-    "BinaryRelevance": BinaryRelevance(),
-    "CML": CML(),
-    "CMLF": CMLF(),
-    "TreeCRF": TreeCRF(),
-    "TreeCRF of gains": TreeCRF(structure="likelihood-gain"),
-    "ChainCRF": ChainCRF(),
-    "ChainCRFEnsemble": ChainCRFEnsemble(n_estimators=2),
+CHOOSING: dict[str, Any] = {
+    name: labels.MODELS[name]()
+    for name in (
+        *("LabelRidge", "PLST", "CPLST", "CSSP", "FAiE", "LEML", "BinaryRelevance"),
+        *("CML", "CMLF", "TreeCRF", "ChainCRF", "ChainCRFEnsemble"),
+    )
 }
+CHOOSING["ChainCRFEnsemble"].set_params(n_estimators=2)
+CHOOSING["LEML of logistic loss"] = labels.LEML(loss="logistic")
+CHOOSING["TreeCRF of gains"] = labels.TreeCRF(structure="likelihood-gain")
 
 
 @pytest.mark.parametrize(
@@ -178,12 +158,11 @@ def test_only_the_ratios_of_weights_count(name: str, case: str) -> None:
         model = clone(CHOOSING[name]).set_params(random_state=0).fit(shown, Y, weights, mask=mask)
         return model.decision_function(shown), model.predict_proba(shown), model.predict(shown)
 
-    scores, chances, labels = predicted(weights)
-    for factor in (2.0**-27, 2.0**47):  # nothing is rounded otherwise: L-BFGS stops short of the optimum
-        found = predicted(weights * factor)
-        np.testing.assert_allclose(found[0], scores, atol=1e-7)
-        np.testing.assert_allclose(found[1], chances, atol=1e-7)
-        np.testing.assert_array_equal(found[2], labels)
+    scores, chances, on = predicted(weights)
+    found = predicted(weights * 2.0**-37)  # nothing is rounded otherwise: L-BFGS stops short of the optimum
+    np.testing.assert_allclose(found[0], scores, atol=1e-7)
+    np.testing.assert_allclose(found[1], chances, atol=1e-7)
+    np.testing.assert_array_equal(found[2], on)
 
 
 def test_weights_that_repeat_instances_beyond_memory_are_refused() -> None:
@@ -224,4 +203,4 @@ def test_the_score_counts_weights() -> None:
     )
     with pytest.raises(InvalidInputError, match="they must agree"):
         model.score(X, Y[:-1], WEIGHTS[:-1])
-    assert set(MODELS) == {type(case).__name__ for case in CASES.values()}
+    assert set(labels.MODELS) == {type(case).__name__ for case in CASES.values()}

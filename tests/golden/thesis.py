@@ -113,8 +113,6 @@ class Stage:
         The bi-level prediction, ±1.
     negatives : str
         Ω^q, the entries predicted as -1, in the notation "ij" of the thesis.
-    partial : ndarray
-        The partially complete matrix after the stage, 0 where nothing is decided.
     """
 
     bilevel: np.ndarray
@@ -122,10 +120,9 @@ class Stage:
     V: np.ndarray
     prediction: np.ndarray
     negatives: str
-    partial: np.ndarray
 
 
-def _stage(table: str, factors: str, negatives: str, partial: str) -> Stage:
+def _stage(table: str, factors: str, negatives: str) -> Stage:
     both = _matrix(table)
     rows = [np.array(line.split(), dtype=float) for line in factors.strip().splitlines()]
     return Stage(
@@ -134,12 +131,11 @@ def _stage(table: str, factors: str, negatives: str, partial: str) -> Stage:
         V=np.array([row[-2:] for row in rows]),
         prediction=both[:, 7:].astype(int),
         negatives=negatives,
-        partial=_matrix(partial).astype(int),
     )
 
 
 STAGES = (
-    # Tables 3.9 and 3.10.
+    # Table 3.9.
     _stage(
         """
          1 0 0  1 1  0  0    1  1  1  1 1  1 -1
@@ -158,15 +154,8 @@ STAGES = (
                       0.58 -0.37
         """,
         "17 24 31 32 34 36 43 47 54",
-        """
-        0 0 0 0 0 0 1
-        0 0 0 1 0 0 0
-        1 1 0 1 0 1 0
-        0 0 1 0 0 0 1
-        0 0 0 1 0 0 0
-        """,
     ),
-    # Tables 3.11 and 3.12.
+    # Table 3.11.
     _stage(
         """
          1 0  0  1 -1  0  0    1 -1 -1  1 -1  1 -1
@@ -185,15 +174,8 @@ STAGES = (
                       0.35  0.56
         """,
         "12 13 15 17 23 24 31 32 34 36 43 45 47 51 53 54 56",
-        """
-        0 2 2 0 2 0 1
-        0 0 2 1 0 0 0
-        1 1 0 1 0 1 0
-        0 0 1 0 2 0 1
-        2 0 2 1 0 2 0
-        """,
     ),
-    # Tables 3.13 and 3.14; Ω³ as corrected by corrections.md, C11 (printed: 14, 25, 46 instead of 17, 24, 26, 47).
+    # Table 3.13; Ω³ as corrected by corrections.md, C11 (printed: 14, 25, 46 instead of 17, 24, 26, 47).
     _stage(
         """
         -1  0  0  1 -1  0  0   -1 -1  1  1 -1  1 -1
@@ -212,15 +194,8 @@ STAGES = (
                      -0.39 -0.57
         """,
         "11 12 15 17 23 24 26 31 32 35 36 43 44 47 53 54 56",
-        """
-        3 2 2 0 2 0 1
-        0 0 2 1 0 3 0
-        1 1 0 1 3 1 0
-        0 0 1 3 2 0 1
-        2 3 2 1 0 2 0
-        """,
     ),
-    # Tables 3.15 and 3.16; rows 6 and 7 of V⁴ are missing in the source: these merely give the printed signs.
+    # Table 3.15; rows 6 and 7 of V⁴ are missing in the source: these merely give the printed signs.
     _stage(
         """
         -1  0  0  1 -1  0  0   -1  1  1  1 -1  1  1
@@ -239,13 +214,6 @@ STAGES = (
                       0.54  0.55
         """,
         "11 15 22 23 24 26 27 31 33 35 36 42 43 44 46 47 52 53 54 56 57",
-        """
-        3 2 2 0 2 0 1
-        0 4 2 1 0 3 4
-        1 1 4 1 3 1 0
-        0 4 1 3 2 4 1
-        2 3 2 1 0 2 4
-        """,
     ),
 )
 

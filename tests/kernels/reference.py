@@ -4,6 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cofactor.kernels.random import fold, stream
+
+KEY = fold(3, 1, 4)
+
 
 @dataclass
 class Pattern:
@@ -61,3 +65,13 @@ def dense_weights(p: Pattern, weights: np.ndarray) -> np.ndarray:
 def cuttings(n: int) -> list[list[int]]:
     """Several ways to cut n rows into ranges."""
     return [[0, n], list(range(n + 1)), [0, n // 3, n // 3, n], sorted({0, 1, n // 2, n})]
+
+
+def positive_definite(rng: np.random.Generator, p: int) -> np.ndarray:
+    B = rng.normal(size=(p, p + 2))
+    return B @ B.T
+
+
+def begun(row: int) -> np.uint64:
+    """Return the stream of a row; Numba hands it back as Python's int."""
+    return np.uint64(stream(KEY, row))

@@ -7,22 +7,10 @@ from scipy.stats import truncnorm
 from tests.together import together
 
 from cofactor.kernels import gibbs
-from cofactor.kernels.random import fold, stream
+from cofactor.kernels.random import fold
 from cofactor.problems.rows import table_of
 
-from .reference import random_pattern
-
-KEY = fold(3, 1, 4)
-
-
-def positive_definite(rng: np.random.Generator, p: int) -> np.ndarray:
-    B = rng.normal(size=(p, p + 2))
-    return B @ B.T
-
-
-def begun(row: int) -> np.uint64:
-    """Return the stream of a row; Numba hands it back as Python's int."""
-    return np.uint64(stream(KEY, row))
+from .reference import begun, positive_definite, random_pattern
 
 
 @together("p", [1, 3, 4, 5, 9, 12])

@@ -4,23 +4,12 @@ import numpy as np
 from tests.together import together
 
 from cofactor.kernels import gibbs_rows
-from cofactor.kernels.random import fold, normal, stream
+from cofactor.kernels.random import normal
 from cofactor.problems.rows import table_of
 
-from .reference import random_pattern
+from .reference import KEY, begun, positive_definite, random_pattern
 
-KEY = fold(3, 1, 4)
 NOWHERE = np.zeros(0, dtype=np.int32)
-
-
-def positive_definite(rng: np.random.Generator, p: int) -> np.ndarray:
-    B = rng.normal(size=(p, p + 2))
-    return B @ B.T
-
-
-def begun(row: int) -> np.uint64:
-    """Return the stream of a row; Numba hands it back as Python's int."""
-    return np.uint64(stream(KEY, row))
 
 
 def noise(row: int, p: int) -> np.ndarray:

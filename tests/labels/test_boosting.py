@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-import cofactor
-from cofactor.errors import InvalidInputError
 from cofactor.kernels.boosting import step_terms
 from cofactor.kernels.threads import thread_limit
 from cofactor.labels import AdaBoostMH, AdaBoostMR
 from cofactor.labels.adaptation.boosting import best_cuts_of
 from cofactor.metrics.labels import hamming_loss, ranking_loss
-from cofactor.persistence import ModelFileError, read_model, write_model
 
 
 def toy(n: int = 24, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -153,30 +150,6 @@ def test_nothing_to_gain() -> None:
     X, Y = toy()
     one, same = (kind.paper(5, threshold=0).fit(X, Y[:, :1]) for kind in (AdaBoostMH, AdaBoostMR))
     assert np.array_equal(one.decision_function(X), same.decision_function(X))
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("cut_features_", np.array([9, 0, 0], dtype=np.int64)),
-        ("cut_features_", np.zeros(3)),
-        ("steps_", np.ones((2, 3))),
-    ],
-)
-def test_a_forged_file(name, value, tmp_path):
-    X, Y = toy()
-    AdaBoostMH.paper(3).fit(X, Y).save(tmp_path / "model")
-    header, arrays = read_model(tmp_path / "model")
-    write_model(tmp_path / "model", header, {**arrays, f"learned.{name}": value})
-    with pytest.raises(ModelFileError):
-        cofactor.load(tmp_path / "model")
-
-
-def test_parameters_out_of_range() -> None:
-    X, Y = toy()
-    for name, value in (("n_estimators", 0), ("n_estimators", "many"), ("stumps", "deep")):
-        with pytest.raises((InvalidInputError, TypeError), match=name):
-            AdaBoostMH.paper(**{name: value}).fit(X, Y)
 
 
 def test_terms_of_pairs_stay_in_range_where_scores_go_far() -> None:

@@ -5,13 +5,11 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-import cofactor
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.backprop import ranking_epoch
 from cofactor.labels import BPMLL
 from cofactor.labels.adaptation.boosting import best_cuts_of
 from cofactor.labels.adaptation.bpmll import Network
-from cofactor.persistence import ModelFileError, read_model, write_model
 
 
 def error_of(weights: list[np.ndarray], x: np.ndarray, y: np.ndarray) -> float:
@@ -133,13 +131,3 @@ def test_the_decay_is_chosen_on_instances_that_are_held_out() -> None:
     X = rng.normal(size=(120, 3)) / 20  # so small that much decay leaves nothing
     Y = (X[:, :2] > 0).astype(int)
     assert BPMLL(4, max_iter=20, scale="none", random_state=0).fit(X, Y).decay_ == 0.01
-
-
-def test_a_forged_file(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    X = np.linspace(-1, 1, 9)[:, None]
-    BPMLL.paper(2, max_iter=2).fit(X, np.hstack([X > 0, X < 0.5])).save(tmp_path / "model")
-    header, arrays = read_model(tmp_path / "model")
-    for name, value in (("cut_coef_", np.zeros(2)), ("coef_", np.zeros((3, 2)))):
-        write_model(tmp_path / "bad", header, {**arrays, f"learned.{name}": value})
-        with pytest.raises(ModelFileError):
-            cofactor.load(tmp_path / "bad")

@@ -6,11 +6,9 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-import cofactor
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.voting import quick_votes
 from cofactor.labels import BinaryRelevance, CalibratedLabelRanking
-from cofactor.persistence import ModelFileError, read_model, write_model
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 4))
@@ -84,12 +82,3 @@ def test_too_many_labels_are_refused():
     table = sparse.csr_array(np.random.default_rng(0).random((20, 600)) < 0.5)
     with pytest.raises(InvalidInputError, match=r"labels are 179,700 pairs, and more than 100,000.*RAkEL"):
         CalibratedLabelRanking.paper().fit(np.eye(20), table)
-
-
-def test_forged_pairs(tmp_path):
-    CalibratedLabelRanking().fit(X, Y).save(tmp_path / "model")
-    header, arrays = read_model(tmp_path / "model")
-    name = "learned.pairs_.coef"
-    write_model(tmp_path / "bad", header, {**arrays, name: arrays[name][:, :-1]})
-    with pytest.raises(ModelFileError):
-        cofactor.load(tmp_path / "bad")

@@ -9,13 +9,11 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-import cofactor
 from cofactor.correlation import pearson
 from cofactor.errors import InvalidInputError
 from cofactor.labels import BinaryRelevance, ClassifierChain, EnsembleOfChains
 from cofactor.labels.learners.base import Subproblem
 from cofactor.labels.learners.fitting import fit_tasks
-from cofactor.persistence import ModelFileError, read_model, write_model
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(90, 5))
@@ -101,25 +99,6 @@ def test_an_ensemble_votes():
     np.testing.assert_allclose(ensemble.decision_function(X), votes - 0.5)
     soft = ensemble.set_params(voting="soft").decision_function(X)
     np.testing.assert_allclose(soft, np.mean([one.decision_function(X) for one in members], axis=0), atol=1e-9)
-
-
-@pytest.mark.parametrize("estimator", [None, DecisionTreeClassifier(max_depth=3)])
-def test_chains_survive_a_file_and_forged_ones_do_not(estimator, tmp_path):
-    model = ClassifierChain(estimator, random_state=0).fit(X, Y)
-    model.save(tmp_path / "model")
-    assert np.array_equal(cofactor.load(tmp_path / "model").decision_function(X), model.decision_function(X))
-    header, arrays = read_model(tmp_path / "model")
-    for name, wrong in (
-        ("learned.order_", np.array([0, 1, 2, 7])),
-        ("learned.order_", np.array([0, 1, 2, 2])),
-        ("learned.chain_.label_coef", np.zeros((3, 4))),
-        ("learned.chain_.coef", np.full((5, 4), np.nan)),
-        ("learned.chain_.1.feature", np.full(99, 77, np.int32)),
-    ):
-        if name in arrays:
-            write_model(tmp_path / "bad", header, {**arrays, name: wrong[: len(arrays[name])]})
-            with pytest.raises(ModelFileError):
-                cofactor.load(tmp_path / "bad")
 
 
 def test_an_ensemble_too_large_for_memory_is_refused(monkeypatch):

@@ -10,7 +10,7 @@ from tests.together import together
 
 from cofactor import load
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.labels import PLST, BinaryRelevance, LabelRidge
+from cofactor.labels import BinaryRelevance, LabelRidge
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(150, 4))
@@ -80,8 +80,3 @@ def test_a_dict_of_classes_is_told_from_one_of_labels() -> None:
     numbered = LabelRidge(class_weight={2: 4}, **PLAIN).fit(X, Y).decision_function(X)
     np.testing.assert_array_equal(named, numbered)
     LabelRidge(class_weight={}, **PLAIN).fit(X, Y)
-
-
-def test_other_models_do_not_have_them() -> None:
-    with pytest.raises(InvalidTypeError, match="PLST has no parameter 'class_weight'"):
-        PLST(class_weight="balanced")

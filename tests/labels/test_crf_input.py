@@ -7,10 +7,8 @@ import pytest
 from scipy import sparse
 from tests.together import together
 
-import cofactor
 from cofactor.errors import InvalidInputError
-from cofactor.labels import CML, CMLF, ChainCRF, ChainCRFEnsemble, LabelModel, TreeCRF
-from cofactor.persistence import ModelFileError, read_model, write_model
+from cofactor.labels import CML, CMLF, ChainCRF, TreeCRF
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40, 3))
@@ -53,47 +51,3 @@ def test_fifteen_labels_are_too_many_for_all_sets(kind: type[Any]) -> None:
     with pytest.raises(InvalidInputError, match=r"15 labels have 2\*\*15 label sets, .* 14 labels at most; take"):
         kind(inference="exact").fit(X, many)
     assert kind.paper().fit(X, many).sets_.shape[0] <= 40  # by itself it looks at those of training
-
-
-def forged(path: Any, model: LabelModel, name: str, change: Any) -> None:
-    """Save a model with another array."""
-    model.save(path)
-    header, arrays = read_model(path)
-    assert name in arrays
-    write_model(path, header, {**arrays, name: change(arrays[name])})
-
-
-@pytest.mark.parametrize(
-    ("kind", "name", "change", "message"),
-    [
-        ("CML", "pair_coef_", lambda V: V[:, :, :-1], r"weights of pairs of shape \(1, 1, 6\)"),
-        ("CMLF", "pair_coef_", lambda V: V[:-1], r"weights of pairs of shape \(4, 1, 6\)"),
-        ("CML", "coef_", lambda W: W[:-1], "coef_"),
-        ("CML", "intercept_", lambda b: b * np.nan, "intercept_"),
-        ("CML", "sets_.indices", lambda indices: 0 * indices, "label"),
-        ("CML", "sets_.data", lambda values: 5 * values, "label sets"),
-        ("TreeCRF", "order_", lambda order: order[::-1].copy(), "expected a tree"),
-        ("TreeCRF", "parents_", lambda parents: parents + 7, "expected a tree"),
-        ("ChainCRF", "parents_", lambda parents: parents[:-1], "parents_"),
-    ],
-)
-def test_forged_files_are_refused(tmp_path: Any, kind: str, name: str, change: Any, message: str) -> None:
-    forged(tmp_path / "model", KINDS[kind].paper().fit(X, Y), f"learned.{name}", change)
-    with pytest.raises(ModelFileError, match=message):
-        cofactor.load(tmp_path / "model")
-
-
-def test_forged_chains_of_an_ensemble_are_refused(tmp_path: Any) -> None:
-    ChainCRFEnsemble.paper(2).fit(X, Y).save(tmp_path / "model")
-    header, arrays = read_model(tmp_path / "model")
-    first = header["learned"]["models_"][0]
-    few = {**first, "state": {**first["state"], "n_features": 2}}
-    for models, message in (
-        ([], "a list of chains"),
-        ([few], "coef_ must be finite float of shape"),
-        ([{**first, "model": "TreeCRF"}], "TreeCRF|chains"),
-    ):
-        header["learned"]["models_"] = models
-        write_model(tmp_path / "forged", header, arrays)
-        with pytest.raises(ModelFileError, match=message):
-            cofactor.load(tmp_path / "forged")

@@ -6,11 +6,9 @@ from scipy import sparse
 from sklearn.linear_model import Lasso, LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-import cofactor
 from cofactor.labels import HOMER, BinaryRelevance, ClassifierChain, MetaLabels, TrainingData
 from cofactor.labels.transformation.homer import balanced_groups
 from cofactor.labels.transformation.meta_labels import affinities, specific_features
-from cofactor.persistence import ModelFileError, read_model, write_model
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(80, 5))
@@ -102,18 +100,3 @@ def test_the_lasso_chooses_features():
     first = model.groups_ == 0
     same = model.decision_function(other)[:, first] == model.decision_function(X)[:, first]
     assert same.all()
-
-
-def test_forged_groups(tmp_path):
-    HOMER.paper(n_groups=2, random_state=0).fit(X, Y).save(tmp_path / "homer")
-    MetaLabels.paper(gamma=3.0, random_state=0).fit(X, Y).save(tmp_path / "meta")
-    for file, name, wrong in (
-        ("homer", "learned.parents_", lambda a: a[::-1]),
-        ("homer", "learned.leaves_", lambda a: a + 5),
-        ("meta", "learned.order_", lambda a: 0 * a),
-        ("meta", "learned.features_.indices", lambda a: 0 * a),
-    ):
-        header, arrays = read_model(tmp_path / file)
-        write_model(tmp_path / "bad", header, {**arrays, name: np.ascontiguousarray(wrong(arrays[name]))})
-        with pytest.raises(ModelFileError):
-            cofactor.load(tmp_path / "bad")

@@ -9,11 +9,9 @@ from scipy import sparse
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
-import cofactor
-from cofactor.errors import InputWarning, InvalidInputError
+from cofactor.errors import InputWarning
 from cofactor.labels import MLDecisionTree, MLForest
 from cofactor.labels.learners.trees import TreeData, TreeSettings, grow_tree
-from cofactor.persistence import ModelFileError, read_model, write_model
 
 
 def toy(n: int = 60, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -102,31 +100,6 @@ def test_shares_of_many_labels_take_room_for_those_that_are_on() -> None:
     X, Y = rng.normal(size=(80, 3)), sparse.random(80, 500, 0.01, "csr", random_state=0, data_rvs=np.ones)
     model = MLForest.paper(5, random_state=0).fit(X, Y)
     assert model.learners_.values.nnz <= 5 * Y.nnz
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("nodes.left", 2000), ("nodes.feature", 9), ("values.indices", 7), ("values.data", 1.5), ("values.data", 0.0)],
-)
-def test_a_forged_file(name: str, value: float, tmp_path: Any) -> None:
-    X, Y, _ = toy()
-    MLForest.paper(2, random_state=0).fit(X, Y).save(tmp_path / "model")
-    header, arrays = read_model(tmp_path / "model")
-    changed = arrays[f"learned.learners_.{name}"].copy()
-    changed[0] = value
-    write_model(tmp_path / "model", header, {**arrays, f"learned.learners_.{name}": changed})
-    with pytest.raises(ModelFileError):
-        cofactor.load(tmp_path / "model")
-
-
-def test_parameters_out_of_range() -> None:
-    X, Y, _ = toy()
-    for name, value in (
-        ("n_estimators", 0), ("trees", "palms"), ("criterion", "mse"), ("max_depth", 0), ("min_samples_leaf", 0.5),
-        ("max_features", "all"), ("max_features", 0), ("max_features", 1.5),
-    ):  # fmt: skip
-        with pytest.raises((InvalidInputError, TypeError), match=name):
-            MLForest.paper(**{name: value}).fit(X, Y)
 
 
 def test_a_leaf_for_all_instances_is_warned_of():

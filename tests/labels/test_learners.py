@@ -110,8 +110,7 @@ def through_a_file(learner):
 
 
 @each
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize(("n_classes", "form"), [(2, np.asarray), (3, sparse.csr_array)], ids=["dense", "sparse"])
 def test_classifiers(estimator, n_classes, form):
     X, y = PROBLEMS[n_classes]
     y = CODES[n_classes][y]

@@ -4,14 +4,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 from tests.together import together
 
 from cofactor.datasets import load_labels
-from cofactor.labels import FeatureSpace
 from cofactor.labels.embedding import leml
 from cofactor.labels.embedding.leml import LEML
 from cofactor.metrics.labels import micro_f1
@@ -128,20 +126,6 @@ def test_one_label_is_logistic_regression_with_the_norm_instead_of_its_square() 
     np.testing.assert_allclose(model.intercept_, ridge.intercept_, atol=1e-3)
 
 
-@together("loss", ["squared", "logistic"])
-def test_sparse_features_give_what_dense_ones_give(loss: str) -> None:
-    table = X * (X > 1)
-    dense, thin = (LEML.paper(3, 2.0, loss=loss, **EXACT).fit(A, Y) for A in (table, sparse.csr_array(table)))
-    np.testing.assert_allclose(dense.decision_function(X), thin.decision_function(sparse.csr_array(X)), atol=1e-3)
-
-
-def test_one_decomposition_serves_a_grid() -> None:
-    space = FeatureSpace(X)
-    for alpha in (0.1, 10.0):
-        expected, found = (LEML.paper(3, alpha).fit(A, Y).decision_function(X) for A in (X, space))
-        np.testing.assert_array_equal(found, expected)
-
-
 def test_a_heavy_penalty_predicts_the_means() -> None:
     centred = X - X.mean(axis=0)
     alpha = 1.01 * np.linalg.norm(centred.T @ Y, 2)
@@ -152,12 +136,6 @@ def test_a_heavy_penalty_predicts_the_means() -> None:
 def test_refusals_and_warnings() -> None:
     with pytest.raises(ValueError, match="solver='als': it needs loss='squared', not 'logistic'"):
         LEML.paper(loss="logistic", solver="als").fit(X, Y)
-    with pytest.raises(ValueError, match=r"alpha=0\.0: expected a number above 0"):
-        LEML.paper(alpha=0.0).fit(X, Y)
-    with pytest.raises(ValueError, match="loss='hinge'"):
-        LEML.paper(loss="hinge").fit(X, Y)
-    with pytest.raises(ValueError, match=r"n_components=1\.5"):
-        LEML.paper(1.5).fit(X, Y)
     with pytest.warns(ConvergenceWarning, match="LEML stopped after 1 iteration before") as found:
         LEML.paper(3, loss="logistic", max_iter=1).fit(X, Y)
     assert found[0].filename == __file__
@@ -165,21 +143,18 @@ def test_refusals_and_warnings() -> None:
 
 @pytest.mark.parametrize(
     ("name", "settings", "low", "high"),
-    [  # measured .793, .799 (thesis .739) and .367 (thesis .359)
-        ("medical", {"alpha": 1.0}, 0.78, 0.81),
-        ("medical", {"alpha": 1.0, "loss": "logistic"}, 0.785, 0.815),
-        ("cal500", {"n_components": 0.3, "alpha": 1.0}, 0.36, 0.375),
+    [  # measured .802, .791 and .363; over all folds .793, .799 (thesis .739) and .367 (thesis .359)
+        ("medical", {"alpha": 1.0}, 0.79, 0.815),
+        ("medical", {"alpha": 1.0, "loss": "logistic"}, 0.78, 0.805),
+        ("cal500", {"n_components": 0.3, "alpha": 1.0}, 0.356, 0.371),
     ],
 )
 @pytest.mark.usefixtures("data_dir")
 def test_micro_f1_on_real_data(name: str, settings: dict[str, Any], low: float, high: float) -> None:
-    """Plain cut; two folds."""
+    """Plain cut; the first fold."""
     data = load_labels(name)
-    scores = []
-    for train, test in list(KFold(5, shuffle=True, random_state=0).split(np.arange(data.X.shape[0])))[:2]:
-        table, new = data.X[train], data.X[test]
-        if name == "cal500":
-            table, new = ((A - table.mean(axis=0)) / table.std(axis=0) for A in (table, new))
-        model = LEML.paper(**settings).fit(table, data.Y[train])
-        scores.append(micro_f1(data.Y[test], model.predict(new)))
-    assert low < np.mean(scores) < high
+    train, test = next(KFold(5, shuffle=True, random_state=0).split(np.arange(data.X.shape[0])))
+    table, new = data.X[train], data.X[test]
+    if name == "cal500":
+        table, new = ((A - table.mean(axis=0)) / table.std(axis=0) for A in (table, new))
+    assert low < micro_f1(data.Y[test], LEML.paper(**settings).fit(table, data.Y[train]).predict(new)) < high

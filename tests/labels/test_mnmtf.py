@@ -1,20 +1,15 @@
 """MNMTF as a transformer: projection against SciPy, its rules, bad input, and evidence on the Yahoo sets."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
-from scipy import sparse
 from scipy.optimize import nnls
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 
-from cofactor import persistence
 from cofactor.datasets import load_labels
-from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.errors import InvalidInputError
 from cofactor.labels.adaptation.neighbours import MLkNN
 from cofactor.labels.features import LARGEST
 from cofactor.labels.reduction.mnmtf import MNMTF
@@ -99,29 +94,6 @@ def test_no_more_bases_than_features_are_taken() -> None:
     np.testing.assert_allclose(np.linalg.norm(X - V @ fitted.components_, axis=1), best, atol=0.01)
 
 
-def test_forms_of_features_and_labels() -> None:
-    X, Y = planted()
-    expected = model().fit(X, Y)
-    codes = expected.transform(X)
-    forms = sparse.csr_array(X), sparse.csc_matrix(X), pd.DataFrame(X), X
-    for features, labels in zip(forms, (Y.astype(bool), 2 * Y - 1, sparse.csr_array(Y), pd.DataFrame(Y)), strict=True):
-        fitted = model().fit(features, labels)
-        np.testing.assert_allclose(fitted.components_, expected.components_, atol=1e-9)
-        np.testing.assert_allclose(fitted.transform(features), codes, atol=1e-6)
-    single = model().fit(X.astype(np.float32), Y)
-    np.testing.assert_allclose(single.components_, expected.components_, atol=1e-3)
-
-
-def test_input_stays_as_it_was_and_seeds_hold() -> None:
-    X, Y = planted()
-    X_before, Y_before = X.copy(), Y.copy()
-    one, two = model().fit(X, Y), clone(model()).fit(X, Y)
-    assert np.array_equal(one.components_, two.components_)
-    assert not np.allclose(one.components_, model(random_state=1).fit(X, Y).components_)
-    assert np.array_equal(X, X_before)
-    assert np.array_equal(Y, Y_before)
-
-
 def test_labels_never_and_always_on_and_twice() -> None:
     X, Y = planted()
     Y = np.column_stack([Y, Y[:, 0], np.zeros(120, int), np.ones(120, int)])
@@ -137,16 +109,6 @@ def test_nothing_to_explain() -> None:
         assert np.array_equal(model().fit(features, labels).transform(X), np.zeros((120, 4)))
 
 
-def test_negative_features_are_refused_with_advice() -> None:
-    X, Y = planted()
-    fitted = model().fit(X, Y)
-    X[3, 2] = -0.5
-    for features in (X, sparse.csr_array(X)):
-        for call in (lambda F: model().fit(F, Y), fitted.transform):
-            with pytest.raises(ValueError, match=r"X holds -0\.5, but (.|\n)*MinMaxScaler"):
-                call(features)
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_range_of_features() -> None:
     X, Y = planted()
@@ -154,37 +116,6 @@ def test_the_range_of_features() -> None:
     assert np.isfinite(model(max_iter=20).fit(X, Y).transform(X)).all()
     with pytest.raises(InvalidInputError, match=r"X holds .* \(row [0-9]+, column [0-9]+\): features must lie"):
         model().fit(1.01 * X, Y)
-
-
-@pytest.mark.parametrize(
-    ("params", "error", "message"),
-    [
-        ({"n_components": 0}, ValueError, "n_components=0"),
-        ({"n_components": 1.5}, ValueError, "n_components=1.5"),
-        ({"n_components": "all"}, TypeError, "n_components='all'"),
-        ({"alpha": -1}, ValueError, "alpha=-1"),
-        ({"rule": "other"}, ValueError, "rule='other'"),
-        ({"training_codes": "own"}, ValueError, "training_codes='own'"),
-        ({"start_scale": 0}, ValueError, "start_scale=0"),
-        ({"callback": 3}, InvalidTypeError, "callback=3"),
-        ({"verbose": "loud"}, InvalidTypeError, "verbose='loud'"),
-    ],
-)
-def test_wrong_parameters(params: dict[str, Any], error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        model(**params).fit(*planted())
-
-
-def test_wrong_labels() -> None:
-    X, Y = planted()
-    with pytest.raises(ValueError, match="X has 120 rows and y has 119"):
-        model().fit(X, Y[1:])
-    with pytest.raises(ValueError, match=r"y holds 0\.5"):
-        model().fit(X, 0.5 * Y)
-    with pytest.raises(ValueError, match="requires y"):
-        model().fit_transform(X)
-    with pytest.raises(NotFittedError):
-        model().transform(X)
 
 
 def test_an_unfinished_fit_says_so() -> None:
@@ -195,26 +126,11 @@ def test_an_unfinished_fit_says_so() -> None:
     assert caught[0].filename == __file__
 
 
-def test_save_and_load(tmp_path: Path) -> None:
-    X, Y = planted()
-    fitted = model(n_components=0.2).fit(pd.DataFrame(X, columns=[f"word {k}" for k in range(15)]), Y)
-    fitted.save(tmp_path / "model")
-    loaded = persistence.load(tmp_path / "model", {"MNMTF": MNMTF})
-    assert loaded.get_params() == fitted.get_params()
-    frame = pd.DataFrame(X, columns=fitted.feature_names_in_)
-    assert np.array_equal(loaded.transform(frame), fitted.transform(frame))
-    assert (loaded.objective_, loaded.n_iter_) == (fitted.objective_, fitted.n_iter_)
-
-
-@pytest.mark.parametrize(
-    ("name", "before", "after", "best"),
-    [("yahoo-arts", 0.509, 0.538, 0.564), ("yahoo-computers", 0.634, 0.648, 0.667)],
-)
 @pytest.mark.usefixtures("data_dir")
 @pytest.mark.evidence
-def test_better_neighbours_than_on_the_original_features(name: str, before: float, after: float, best: float) -> None:
+def test_better_neighbours_than_on_the_original_features() -> None:
     """Average precision and Hamming loss on the published split; J = .3 D as in the paper, and J = L."""
-    data = load_labels(name)
+    data = load_labels("yahoo-arts")
     train = data.train_rows
     assert train is not None
     results = []
@@ -223,7 +139,7 @@ def test_better_neighbours_than_on_the_original_features(name: str, before: floa
         Y, scores = data.Y[~train], chain.decision_function(data.X[~train])
         results.append((average_precision(Y, scores), hamming_loss(Y, scores > chain[-1].threshold_)))
     precision, hamming = np.array(results).T
-    np.testing.assert_allclose(precision, [before, after, best], atol=0.008)
+    np.testing.assert_allclose(precision, [0.509, 0.538, 0.564], atol=0.008)
     assert precision[0] < precision[1] < precision[2]
     assert hamming[0] > hamming[1] > hamming[2]
 

@@ -1,7 +1,5 @@
 """BR-kNN and IBLR against counting by hand and scikit-learn; one neighbour graph for all models of neighbours."""
 
-import warnings
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -16,7 +14,6 @@ from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels import IBLR, BRkNN, FeatureSpace, KNNVote, MLkNN
 from cofactor.labels.adaptation import neighbours
 from cofactor.metrics import micro_f1
-from cofactor.persistence import ModelFileError, read_model, write_model
 
 from .test_mlknn import toy
 
@@ -155,19 +152,6 @@ def test_models_fitted_to_one_space_search_once(monkeypatch: pytest.MonkeyPatch)
     assert calls == [{"exclude_self": True}]
     for model, expected in zip(models, alone, strict=True):
         np.testing.assert_array_equal(model.decision_function(new), expected)
-
-
-@pytest.mark.parametrize("name", ["n_neighbors_", "cost_", "learners_"])
-def test_a_forged_file(name: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
-    X, Y, _ = toy()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        IBLR(3).fit(X, Y).save(tmp_path / "model")
-    header, arrays = read_model(tmp_path / "model")
-    header["learned"][name] = {"n_neighbors_": 31, "cost_": -1.0, "learners_": None}[name]
-    write_model(tmp_path / "model", header, arrays)
-    with pytest.raises(ModelFileError):
-        cofactor.load(tmp_path / "model")
 
 
 @pytest.mark.parametrize("estimator", [SVC(), DecisionTreeClassifier(random_state=0)], ids=["svc", "tree"])

@@ -8,10 +8,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
-import cofactor
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels import ClassifierChain, ProbabilisticChain
-from cofactor.persistence import ModelFileError, read_model, write_model
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(70, 4))
@@ -56,7 +54,7 @@ def test_beams():
     assert not np.array_equal(narrow.predict(X), exact.predict(X))
 
 
-def test_draws_come_near(tmp_path):
+def test_draws_come_near():
     exact = ProbabilisticChain.paper(order=ORDER).fit(X, Y)
     drawn = ProbabilisticChain.paper(order=ORDER, inference="monte-carlo", n_draws=1000, random_state=0).fit(X, Y)
     p = drawn.predict_proba(X)
@@ -68,16 +66,10 @@ def test_draws_come_near(tmp_path):
         assert np.mean(sets != exact.set_params(**settings).fit(X, Y).predict(X)) < 0.03
 
 
-def test_refusals(tmp_path):
+def test_refusals():
     with pytest.raises(InvalidTypeError, match=r"estimator=LinearSVC\(\): expected a classifier with probabilities"):
         ProbabilisticChain(LinearSVC()).fit(X, Y)
     many = np.random.default_rng(0).integers(2, size=(70, 13))
     with pytest.raises(InvalidInputError, match=r"13 labels have 2\*\*13 label sets.*'beam' or 'monte-carlo'"):
         ProbabilisticChain(inference="exact").fit(X, many)
     assert ProbabilisticChain.paper(GaussianNB()).fit(X, many)._way() == "monte-carlo"
-    ProbabilisticChain.paper(random_state=0).fit(X, Y).save(tmp_path / "model")
-    header, arrays = read_model(tmp_path / "model")
-    header["learned"]["chain_"]["state"]["link"] = "none"
-    write_model(tmp_path / "bad", header, arrays)
-    with pytest.raises(ModelFileError):
-        cofactor.load(tmp_path / "bad")

@@ -230,7 +230,7 @@ def test_decisions_are_learned_from_known_labels() -> None:
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=15)
+@settings(max_examples=6)
 def test_every_form_of_unknown_labels_is_read_alike(seed) -> None:
     _, Y, known, unknown = problem(seed, 12, 3, 4)
     Y[0], known[0] = 0, True
@@ -409,32 +409,28 @@ def test_refusals_of_recorded_shares(recorded, threshold, message) -> None:
 
 @pytest.mark.evidence
 @pytest.mark.parametrize(
-    ("name", "models"),
-    [
-        ("medical", [(PLST(1.0, 1.0), 1)]),
-        ("yeast", [(PLST(1.0, 50.0), 1), (GroPLE(scale="standard"), 1), (BinaryRelevance(scale="standard"), 3)]),
+    ("name", "model", "measured"),
+    [  # where all are known .655, .684, .671; where the others are taken as off .579, .224, .377
+        ("yeast", PLST(1.0, 50.0), 0.633),
+        ("emotions", GroPLE(scale="standard"), 0.615),
+        ("emotions", BinaryRelevance(scale="standard"), 0.636),
     ],
 )
-def test_known_labels_teach_more_than_labels_taken_as_off(data_dir, name, models) -> None:
-    """Seven of ten labels are hidden at random; micro-F1 on all labels of other instances.
-
-    BinaryRelevance varies by .1 from fold to fold where labels are taken as off: three folds.
-    """
+@pytest.mark.usefixtures("data_dir")
+def test_known_labels_teach_more_than_labels_taken_as_off(name, model, measured) -> None:
+    """Seven of ten labels are hidden at random; micro-F1 on all labels of other instances."""
     data = load_labels(name)
     labels = data.Y.toarray()
-    folds = list(StratifiedLabelKFold(3, random_state=0).split(labels, labels))
-    for model, n_folds in models:
-        model.set_params(threshold="auto", random_state=0)
-        scores = {"all": 0.0, "known": 0.0, "off": 0.0}
-        for train, test in folds[:n_folds]:
-            known = np.random.default_rng(1).random((len(train), data.n_labels)) < 0.3
-            known[:, ~known.any(axis=0)] = True
-            for kind, y, mask in (
-                ("all", labels[train], None), ("known", labels[train], known), ("off", labels[train] * known, None),
-            ):  # fmt: skip
-                fitted = clone(model).fit(data.X[train], y, mask=mask)
-                scores[kind] += fitted.score(data.X[test], labels[test]) / n_folds
-        assert scores["off"] + 0.03 < scores["known"] > scores["all"] - 0.15, (model, scores)
+    train, test = next(StratifiedLabelKFold(3, random_state=0).split(labels, labels))
+    known = np.random.default_rng(1).random((len(train), data.n_labels)) < 0.3
+    known[:, ~known.any(axis=0)] = True
+    model.set_params(threshold="auto", random_state=0)
+    score_of_known, score_as_off = (
+        clone(model).fit(data.X[train], y, mask=mask).score(data.X[test], labels[test])
+        for y, mask in ((labels[train], known), (labels[train] * known, None))
+    )
+    assert score_of_known == pytest.approx(measured, abs=0.015)
+    assert score_of_known > score_as_off + 0.03
 
 
 def test_what_is_not_known_of_an_instance_is_no_context() -> None:

@@ -109,7 +109,7 @@ def test_nothing_at_all():
             macro_f1(nothing, nothing, bad)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(pairs(), st.sampled_from([0, 1]))
 def test_set_metrics_equal_scikit_learn(case, zero):
     Y, found = case
@@ -119,13 +119,12 @@ def test_set_metrics_equal_scikit_learn(case, zero):
     assert accuracy(Y, found, zero) == pytest.approx(sk.jaccard_score(Y, found, average="samples", **options))
     for metric, average in ((example_f1, "samples"), (macro_f1, "macro"), (micro_f1, "micro")):
         assert metric(Y, found, zero) == pytest.approx(sk.f1_score(Y, found, average=average, **options), abs=1e-14)
-    for ours, average in (("example", "samples"), ("macro", "macro"), ("micro", "micro")):
-        for beta in (0.5, 2):
-            expected = sk.fbeta_score(Y, found, beta=beta, average=average, **options)
-            assert f_beta(Y, found, beta, average=ours, undefined=zero) == pytest.approx(expected, abs=1e-14)
+    for ours, average, beta in (("example", "samples", 0.5), ("macro", "macro", 2), ("micro", "micro", 2)):
+        expected = sk.fbeta_score(Y, found, beta=beta, average=average, **options)
+        assert f_beta(Y, found, beta, average=ours, undefined=zero) == pytest.approx(expected, abs=1e-14)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(pairs())
 def test_skipping_equals_scikit_learn_on_the_rest(case):
     Y, found = case
@@ -165,7 +164,7 @@ def test_correlations_of_known_labels_alone():
     assert micro_mcc(true, found) == pytest.approx(sk.matthews_corrcoef(true[known], found[known]), abs=1e-14)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(scored())
 def test_ranking_metrics_equal_scikit_learn(case):
     Y, scores = case
@@ -179,7 +178,7 @@ def test_ranking_metrics_equal_scikit_learn(case):
         assert coverage(Y, scores) == pytest.approx(coverage(Y, scores, "skip") * some.mean())
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(scored(), st.integers(1, 2))
 def test_ties_are_broken_in_every_way(case, k):
     """One-error and precisions are means over all orders of the labels in which scores do not increase."""
@@ -197,7 +196,7 @@ def test_ties_are_broken_in_every_way(case, k):
     assert found == pytest.approx(np.mean(weighted))
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(scored())
 def test_only_the_order_of_scores_matters(case):
     Y, scores = case

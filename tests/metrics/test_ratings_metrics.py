@@ -77,7 +77,7 @@ def test_nmae_counts_levels_not_stars():
     assert normalized_mean_absolute_error([1], [-8], [1, 10, 11]) == pytest.approx(1 / (8 / 9), rel=1e-14)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(rated())
 def test_against_loops_and_scikit_learn(case):
     scale, y, pred = case
@@ -100,7 +100,7 @@ def test_against_loops_and_scikit_learn(case):
     assert normalized_mean_absolute_error(y, on_scale, scale) == pytest.approx(levels / divisor, abs=1e-12)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(rated(), st.floats(0.01, 9), st.floats(-9, 9))
 def test_nmae_does_not_depend_on_the_unit(case, factor, shift):
     scale, y, pred = case
@@ -109,7 +109,7 @@ def test_nmae_does_not_depend_on_the_unit(case, factor, shift):
     assert normalized_mean_absolute_error(*moved) == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(rated())
 def test_nearest_level_is_nearest_and_ties_go_up(case):
     scale, _, pred = case

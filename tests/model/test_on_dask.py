@@ -17,7 +17,7 @@ from tests.clusters import two_workers
 import cofactor
 from cofactor.datasets import make_labels, make_ratings
 from cofactor.errors import InvalidInputError
-from cofactor.labels import MLCHMF, BinaryRelevance, ChainCRFEnsemble, EnsembleOfChains, MLForest
+from cofactor.labels import MLCHMF, BinaryRelevance, ChainCRFEnsemble
 from cofactor.ratings import ALS, HMF, MMMF, Ensemble, OrdinalProbit, ShardedRatings, as_ratings
 from cofactor.solvers import workers
 
@@ -25,9 +25,7 @@ pytestmark = pytest.mark.processes
 
 LABELS: dict[str, Callable[[], Any]] = {
     "BinaryRelevance": lambda: BinaryRelevance(GaussianNB(), random_state=0),
-    "EnsembleOfChains": lambda: EnsembleOfChains(GaussianNB(), n_estimators=2, random_state=0),
     "ChainCRFEnsemble": lambda: ChainCRFEnsemble(n_estimators=2, alpha=1.0, random_state=0),
-    "MLForest": lambda: MLForest(n_estimators=2, random_state=0),
     "MLCHMF": lambda: MLCHMF(3, random_state=0),
 }
 RATINGS: dict[str, Callable[[], Any]] = {
