@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import threading
 from collections.abc import Iterator
@@ -157,8 +158,8 @@ def functions_called() -> Iterator[set[tuple[str, str]]]:
         threading.setprofile(None)
         entries = (entry.code for entry in profile.getstats())
         for code in [*entries, *called]:  # threads that began in the block may still call
-            if isinstance(code, CodeType) and code.co_filename.startswith(str(SOURCE)):
-                file = Path(code.co_filename).relative_to(SOURCE).as_posix()
+            if isinstance(code, CodeType) and code.co_filename.startswith(f"{SOURCE}{os.sep}"):
+                file = code.co_filename[len(f"{SOURCE}{os.sep}") :].replace(os.sep, "/")
                 found |= {(file, code.co_qualname), (file, "")}
                 # A part of a class, or of a function, stands for the whole.
                 found |= {
