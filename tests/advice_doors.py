@@ -138,7 +138,7 @@ cofactor explain als.cofactor --user 1
 cofactor predict - -
     cofactor predict als.cofactor pairs.csv
 cofactor info new.csv
-    cofactor fit new.csv --out new.cofactor
+    cofactor fit new.csv --model als --alpha 1 --out new.cofactor
 cofactor predict als.cofactor pairs.csv --out pairs.csv
     cofactor predict als.cofactor pairs.csv --out predicted.csv
 cofactor fit good.csv --model als --alpha 1 --out pairs.csv

@@ -126,14 +126,13 @@ def test_any_estimator_of_scikit_learn_may_take_part() -> None:
 
 
 SCIKIT_LEARN = {
-    "logistic": MultiOutputClassifier(LogisticRegression()),
     "forest": RandomForestClassifier(5, random_state=0),
     "neighbours": KNeighborsClassifier(),
     "search": GridSearchCV(MultiOutputClassifier(LogisticRegression()), {"estimator__C": [0.1, 1.0]}, cv=2),
 }
 
 
-@pytest.mark.parametrize("name", SCIKIT_LEARN)
+@together("name", SCIKIT_LEARN)
 def test_estimators_which_take_no_sparse_labels_get_an_array(name: str) -> None:
     sets = {"dense": (X, Y), "sparse": (sparse.csr_array(X), sparse.csr_array(Y))}
     dense, thin = compare({name: SCIKIT_LEARN[name]}, sets, n_splits=2).table("hamming").means[:, 0]
