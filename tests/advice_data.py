@@ -4,18 +4,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
-
-from cofactor.datasets import write_table
-
-
-def append_while_another_writes() -> None:
-    with closing(sqlite3.connect("shop.db")) as other:
-        other.execute("begin immediate")
-        write_table("sqlite:///shop.db?if_exists=append#r", {"user": [1], "item": [7], "rating": [5]})
-
-
 #: Python for names that calls use.
 NAMES: dict[str, str] = {
     "sqlite": "__import__('sqlite3')",
@@ -71,7 +59,7 @@ datasets.read_ratings(database + '#nothing')
     datasets.read_ratings(database + '#r')
 datasets.read_ratings('sqlite://shop.db#r')
     datasets.read_ratings(database + '#r')
-database, __import__('tests.advice_data', fromlist='x').append_while_another_writes()
+database, append_while_another_writes()
     datasets.write_table(database + '?if_exists=append#r', {'user': [1], 'item': [7], 'rating': [5]})
 datasets.read_ratings('mysql://localhost/shop#r')
     datasets.read_ratings(database + '#r')

@@ -41,32 +41,7 @@ NAMES: dict[str, str] = {
     "held": "__import__('cofactor.server.working', fromlist='x').Listening('127.0.0.1', 0)",
     "free": "held.getsockname()[1]",
     "KNOWN": "'home/movielens/ml-100k/u.data'",
-    **{
-        name: f"__import__('tests.mishaps', fromlist='x').{name}"
-        for name in (
-            "same",
-            "stored",
-            "unwritable",
-            "writable",
-            "old_store",
-            "unsourced",
-            "touched",
-            "Broken",
-            "logged",
-            "send",
-            "absent",
-            "installed",
-            "broken_installation",
-            "drawn",
-            "changed_file",
-            "printed",
-            "Slow",
-            "private",
-            "cluster",
-            "kill_worker",
-            "end_cluster",
-        )
-    },
+    "unsourced": "__import__('tests.mishaps', fromlist='x').unsourced",
     "two": "{'mean': Dummy(), 'median': Dummy(strategy='median')}",
     "toy": "{'toy': (X, y)}",
 }

@@ -4,31 +4,12 @@
 
 from __future__ import annotations
 
-import json
-import resource
-import shutil
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from importlib.metadata import metadata
-from pathlib import Path
-from typing import Any
-
-import numpy as np
-import pytest
-
-import cofactor
-from cofactor.datasets import make_ratings
-from cofactor.errors import LostRatingsWarning
-from cofactor.ratings import ALS, OrdinalProbit, Ratings, ShardedRatings, shard_files
-
 #: Python for names that calls use.
 NAMES: dict[str, str] = {
     "model": "__import__('cofactor.model.named_splits').model",
     "metrics": "__import__('cofactor.metrics').metrics",
     "correlation": "__import__('cofactor.correlation').correlation",
     "persistence": "__import__('cofactor.persistence').persistence",
-    "here": "__import__('tests.advice_ratings').advice_ratings",
     "piped": "pipeline.make_pipeline(preprocessing.StandardScaler(), labels.LabelRidge()).fit(F, L)",
     "splits": "evaluation",
     "probit1": "ratings.OrdinalProbit(2, n_sweeps=4, burn_in=1, random_state=0, time=True)",
@@ -42,7 +23,7 @@ NAMES: dict[str, str] = {
     "worded": "ratings.ALS(1, alpha=1.0).fit(datasets.read_ratings('words.csv', scale=['down', 'up']))",
     "tiny": "datasets.make_ratings(8, 6, 2, density=0.9, random_state=7)",
     "tiny_nmf": "__import__('functools').partial(ratings.RatingNMF, 4, loss='itakura-saito', random_state=0, max_iter=2000)",
-    "S": "here.in_memory()",
+    "S": "in_memory()",
     "files": "__import__('cofactor.files').files",
     "few_tags": "datasets.read_label_table('few-tags.csv', labels=['a'])",
     "problems": "__import__('cofactor.problems').problems",
@@ -57,6 +38,7 @@ NAMES: dict[str, str] = {
     "made": "__import__('tests.solvers.problems').solvers.problems",
     "observed": "__import__('functools').partial(made.factorization, dtype=np.float32)",
     "P": "made.factorization(losses.Squared())[0]",
+    "seeded": "ratings.ALS(1, alpha=1.0, random_state=0)",
     "als1": "ratings.ALS(1, alpha=1.0)",
 }
 
@@ -82,169 +64,6 @@ FILES: dict[str, str] = {
     "few-tags.arff": "@relation r\n@attribute f numeric\n@attribute a {0, 1}\n@data\n1, 0\n2, 1\n",
     "turned.csv": "item,user,rating\n1,1,5\n2,2,4\n",
 }
-
-
-def reheaded(path: str, **members: Any) -> None:
-    """Change members of the header of a model file."""
-    data = Path(path).read_bytes()
-    end = 8 + int.from_bytes(data[:8], "little")
-    outer = json.loads(data[8:end])
-    outer["__metadata__"]["cofactor"] = json.dumps(json.loads(outer["__metadata__"]["cofactor"]) | members)
-    written = json.dumps(outer).encode()
-    Path(path).write_bytes(len(written).to_bytes(8, "little") + written + data[end:])
-
-
-@contextmanager
-def environment(**variables: Any) -> Iterator[None]:
-    """Set variables of the environment within the block."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in variables.items():
-            patch.setenv(name, str(value))
-        yield
-
-
-def in_memory(values: Any = None, times: Any = None) -> ShardedRatings:
-    """Return shards in memory."""
-    data = make_ratings(30, 20, 2, density=0.5, random_state=0)
-    found = Ratings.from_pairs(data.X, data.y if values is None else values, times=times)
-    return ShardedRatings.from_ratings(found, 3)
-
-
-def shards(folder: str) -> ShardedRatings:
-    """Write a folder of shards, and return it."""
-    if not Path("shards-for-all").exists():
-        in_memory().save("shards-for-all")
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree("shards-for-all", folder)
-    return ShardedRatings.open(folder)
-
-
-def worded_shards(folder: str) -> None:
-    """Write a folder of shards whose users are words."""
-    shutil.rmtree(folder, ignore_errors=True)
-    found = Ratings.from_pairs([("eve", 1), ("eve", 2), ("dan", 1)], [4, 5, 4])
-    ShardedRatings.from_ratings(found, 2).save(folder)
-
-
-def half_sharded(folder: str) -> None:
-    """Begin to shard a file, and be interrupted."""
-
-    def interrupt(phase: str, done: float, total: float) -> None:
-        if phase == "routing":
-            raise KeyboardInterrupt
-
-    shutil.rmtree(folder, ignore_errors=True)
-    with suppress(KeyboardInterrupt):
-        shard_files("many.csv", folder, callback=interrupt)
-
-
-def linked(path: str, *, back: bool = False) -> None:
-    """Replace a file or a folder by a link to it elsewhere, and that by itself again."""
-    there, elsewhere = Path(path), Path("elsewhere")
-    if elsewhere.exists():
-        shutil.rmtree(elsewhere) if elsewhere.is_dir() else elsewhere.unlink()
-    there.rename(elsewhere)
-    there.symlink_to(elsewhere.absolute())
-    if back:
-        there.unlink()
-        elsewhere.rename(there)
-
-
-def lost(what: str, back: str = "") -> Any:
-    """Return a model that moved away from its folder, which is gone, or back there or where the file stands now."""
-    for place in ("first", "second", "elsewhere"):
-        shutil.rmtree(place, ignore_errors=True)
-        Path(place).mkdir()
-    found = shards("first/s").on(users="folder" if what == "users" else "memory")
-    model = OrdinalProbit(1, n_sweeps=2, burn_in=1, random_state=0).fit(found)
-    model.save("first/model.cofactor")
-    del model, found
-    Path("first/model.cofactor").rename("second/model.cofactor")
-    Path("first/s").rename({"there": "first/s", "relative": "second/s"}.get(back, "elsewhere/s"))
-    with warnings.catch_warnings(action="ignore", category=LostRatingsWarning):
-        return cofactor.load("second/model.cofactor")
-
-
-class Drift:
-    """A posterior whose only step sets a number to a power of another."""
-
-    kept = ("x",)
-
-    def __init__(self, base: float, n_factors: int) -> None:
-        self.base, self.n_factors = base, n_factors
-        self.steps = {"set": self.set}
-
-    def start(self, key: Any) -> Any:
-        return {"x": np.zeros(1, np.float32)}
-
-    def settle(self, state: Any) -> None:
-        """It is where it is."""
-
-    def set(self, state: Any, key: Any) -> None:
-        state["x"][:] = np.prod(np.full(self.n_factors, self.base))
-
-    def log_likelihood(self, state: Any) -> float:
-        return 0.0
-
-    def tune(self, state: Any, sweep: int) -> None:
-        """Nothing is to be tuned."""
-
-
-@contextmanager
-def small_files(n_bytes: int) -> Iterator[None]:
-    """Let no file grow beyond a number of bytes within the block."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
-class Client:
-    """The client of a cluster without workers that are up, one of which answers with an error if there is one."""
-
-    def __init__(self, error: Exception | None = None, status: str = "running") -> None:
-        self.error, self.status = error, status
-
-    def nthreads(self) -> dict[str, int]:
-        return {}
-
-    def run(self, *asked: Any, **how: Any) -> dict[str, Any]:
-        return {} if self.error is None else {"tcp://worker": self.error}
-
-
-@contextmanager
-def workers() -> Iterator[Any]:
-    """Give the client of a cluster within this process."""
-    from distributed import Client, LocalCluster
-
-    options = {"threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
-    with LocalCluster(n_workers=1, **options) as cluster, Client(cluster) as client:
-        yield client
-
-
-class Part:
-    """A part that knows its number."""
-
-    def __init__(self, k: int) -> None:
-        self.k = k
-
-    def answer(self, question: Any) -> dict[str, Any]:
-        return {"k": np.array(float(self.k))}
-
-
-def dying(k: int) -> Any:
-    """End as a worker does that is killed."""
-    raise OSError("connection lost")
-
-
-seeded = ALS(1, alpha=1.0, random_state=0)
-
-
-def extras() -> list[str]:
-    """Return the extras that `pip` finds."""
-    return metadata("cofactor").get_all("Provides-Extra") or []
 
 
 #: Calls that go wrong, and below each the calls that follow what it advises.
@@ -293,12 +112,12 @@ datasets.read_ratings('new.csv', encoding='utf-9')
     datasets.read_ratings('new.csv', encoding='cp1252')
 als.save('nowhere/als.cofactor')
     Path('somewhere').mkdir(); als.save('somewhere/als.cofactor')
-als.save('old.cofactor'); here.reheaded('old.cofactor', format=1); cofactor.load('old.cofactor')
+als.save('old.cofactor'); reheaded('old.cofactor', format=1); cofactor.load('old.cofactor')
     als.save('old.cofactor'); cofactor.load('old.cofactor')
 als1.fit(X, np.ma.masked_equal(y, 3))
     als1.fit(X[y != 3], y[y != 3])
     als1.fit(X, np.ma.masked_equal(y, 3).filled(2))
-als.save('old.cofactor'); here.reheaded('old.cofactor', format=99); cofactor.load('old.cofactor')
+als.save('old.cofactor'); reheaded('old.cofactor', format=99); cofactor.load('old.cofactor')
     als.save('old.cofactor'); cofactor.load('old.cofactor')
 # What a model file holds.
 persistence.write_model('m', {'a': np.nan}, {})
@@ -310,12 +129,12 @@ persistence.write_model('m', {'a': als}, {})
 persistence.write_model('m', {}, {'a': np.array(['b'])})
     persistence.write_model('m', {}, {'a': np.ones(1, 'float32')})
 persistence.write_model('m', {}, {'a': np.ones(99), 'b': np.ones(99)})
-... with here.environment(COFACTOR_MAX_UNPACKED=1): persistence.read_model('m')
+... with environment(COFACTOR_MAX_UNPACKED=1): persistence.read_model('m')
     persistence.write_model('m', {}, {'a': np.ones(99), 'b': np.ones(99)})
-    ... with here.environment(COFACTOR_MAX_UNPACKED=792): persistence.read_model('m')
+    ... with environment(COFACTOR_MAX_UNPACKED=792): persistence.read_model('m')
 # Packages.
 with absent('arff'): datasets.read_arff('few-tags.arff', labels=['a'])
-    assert 'arff' in here.extras(), 'no such extra'
+    assert 'arff' in extras(), 'no such extra'
     datasets.read_arff('few-tags.arff', labels=['a'])
 # Metrics.
 tally = metrics.LabelTally(); tally.add(L, L); tally.add(L, L, F[:, :3])
@@ -571,96 +390,96 @@ brief().fit(X, y).set_params(warm_start=True).fit(X[:50], y[:50])
     brief().fit(X, y).set_params(warm_start=True).fit(X, y)
     brief().fit(X[:50], y[:50])
 # Folders of shards.
-here.shards('s'); Path('s/shards/0001/levels.npy').unlink(); ratings.ShardedRatings.open('s')
-    here.shards('s')
-here.shards('s'); here.linked('s/shards/0001/levels.npy'); ratings.ShardedRatings.open('s')
-    here.shards('s'); here.linked('s/shards/0001/levels.npy', back=True); ratings.ShardedRatings.open('s')
-    here.shards('s')
-here.shards('s'); here.linked('s/shards/0001'); ratings.ShardedRatings.open('s')
-    here.shards('s'); here.linked('s/shards/0001', back=True); ratings.ShardedRatings.open('s')
-    here.shards('s')
-here.shards('s'); Path('s/manifest.json').write_text(Path('s/manifest.json').read_text().replace('0001',
+shards('s'); Path('s/shards/0001/levels.npy').unlink(); ratings.ShardedRatings.open('s')
+    shards('s')
+shards('s'); linked('s/shards/0001/levels.npy'); ratings.ShardedRatings.open('s')
+    shards('s'); linked('s/shards/0001/levels.npy', back=True); ratings.ShardedRatings.open('s')
+    shards('s')
+shards('s'); linked('s/shards/0001'); ratings.ShardedRatings.open('s')
+    shards('s'); linked('s/shards/0001', back=True); ratings.ShardedRatings.open('s')
+    shards('s')
+shards('s'); Path('s/manifest.json').write_text(Path('s/manifest.json').read_text().replace('0001',
 ... '0002')); ratings.ShardedRatings.open('s')
-    here.shards('s'); was = Path('s/manifest.json').read_text(); Path('s/manifest.json').write_text(was.replace('0001', '0002')); Path('s/manifest.json').write_text(was); ratings.ShardedRatings.open('s')
-    here.shards('s')
+    shards('s'); was = Path('s/manifest.json').read_text(); Path('s/manifest.json').write_text(was.replace('0001',
+    ... '0002')); Path('s/manifest.json').write_text(was); ratings.ShardedRatings.open('s')
+    shards('s')
 ratings.ShardedRatings.open('nowhere')
     cofactor shard many.csv --out made
-    here.in_memory().save('made-too')
+    in_memory().save('made-too')
     ratings.ShardedRatings.open('made-too')
-here.shards('s'); here.in_memory().save('s')
-    here.shards('s'); __import__('shutil').rmtree('s'); here.in_memory().save('s')
-    here.shards('s'); __import__('shutil').rmtree('other', ignore_errors=True); here.in_memory().save('other')
+shards('s'); in_memory().save('s')
+    shards('s'); __import__('shutil').rmtree('s'); in_memory().save('s')
+    shards('s'); __import__('shutil').rmtree('other', ignore_errors=True); in_memory().save('other')
     cofactor shard many.csv --into s
-here.in_memory().save('.')
-    __import__('shutil').rmtree('other', ignore_errors=True); here.in_memory().save('other')
-here.in_memory().save('missing/s')
-    Path('missing').mkdir(); here.in_memory().save('missing/s')
-here.shards('s')
+in_memory().save('.')
+    __import__('shutil').rmtree('other', ignore_errors=True); in_memory().save('other')
+in_memory().save('missing/s')
+    Path('missing').mkdir(); in_memory().save('missing/s')
+shards('s')
 ... with files.alone('s'): ratings.append_files('many.csv', 's')
-    here.shards('s')
+    shards('s')
     ... with files.alone('s'): pass
     ... ratings.append_files('many.csv', 's')
-here.shards('s'); lock = files.Lock('s/items/0000/ids.safetensors', shared=False); ratings.ShardedRatings.open('s')
-    here.shards('s'); lock = files.Lock('s/items/0000/ids.safetensors',
+shards('s'); lock = files.Lock('s/items/0000/ids.safetensors', shared=False); ratings.ShardedRatings.open('s')
+    shards('s'); lock = files.Lock('s/items/0000/ids.safetensors',
     ... shared=False); lock.release(); ratings.ShardedRatings.open('s')
-here.shards('s')
+shards('s')
 ... with absent('fcntl'): S = ratings.ShardedRatings.open('s'); ratings.append_files('many.csv', 's'); S.to_ratings()
-    here.shards('s')
+    shards('s')
     ... with absent('fcntl'): ratings.append_files('many.csv',
     ... 's'); S = ratings.ShardedRatings.open('s'); S.to_ratings()
 # Fits of shards.
 als1.fit(S, y)
     als1.fit(S)
-als1.fit(here.shards('s').on(resume=True))
-    here.shards('s'); ratings.ALS(1, alpha=1.0,
-    ... random_state=0).fit(ratings.ShardedRatings.open('s').on(resume=True))
+als1.fit(shards('s').on(resume=True))
+    shards('s'); ratings.ALS(1, alpha=1.0, random_state=0).fit(ratings.ShardedRatings.open('s').on(resume=True))
 ratings.URP(2, random_state=0).fit(S)
     ratings.ALS(1, alpha=1.0, random_state=0).fit(S)
     ratings.PMF(1, alpha=1.0, random_state=0).fit(S)
     ratings.MMMF(1, alpha=1.0, random_state=0).fit(S)
     ratings.PMMMF(1, alpha=1.0, random_state=0).fit(S)
     ratings.HMF(1, alpha=1.0, random_state=0).fit(S)
-    ratings.BinaryMMMF(1, alpha=1.0, random_state=0).fit(here.in_memory(1 + (y > 3)))
+    ratings.BinaryMMMF(1, alpha=1.0, random_state=0).fit(in_memory(1 + (y > 3)))
     ratings.OrdinalProbit(1, n_sweeps=2, burn_in=1, random_state=0).fit(S)
     ratings.BPMF(1, n_sweeps=2, burn_in=1, random_state=0).fit(S)
     ratings.GibbsMMMF(1, n_sweeps=2, burn_in=1, random_state=0).fit(S)
     ratings.URP(2, random_state=0).fit(S.to_ratings())
 ratings.ALS(1, alpha=1.0, random_state=0).fit(S).explain(1, [2])
     ratings.ALS(1, alpha=1.0, random_state=0).fit(S).to_memory().explain(1, [2])
-here.in_memory().on(resume=True)
-    here.shards('s'); ratings.ShardedRatings.open('s').on(resume=True)
-brief(burn_in=3, max_seconds=1e-9).fit(here.shards('s').on(users='folder'))
-    brief(burn_in=3, max_seconds=100).fit(here.shards('s').on(users='folder'))
-    brief(burn_in=3, n_sweeps=6).fit(here.shards('s').on(users='folder'))
+in_memory().on(resume=True)
+    shards('s'); ratings.ShardedRatings.open('s').on(resume=True)
+brief(burn_in=3, max_seconds=1e-9).fit(shards('s').on(users='folder'))
+    brief(burn_in=3, max_seconds=100).fit(shards('s').on(users='folder'))
+    brief(burn_in=3, n_sweeps=6).fit(shards('s').on(users='folder'))
 brief(warm_start=True).fit(S)
-    brief(warm_start=False).fit(here.shards('s').on(resume=True))
+    brief(warm_start=False).fit(shards('s').on(resume=True))
     brief(warm_start=True).fit(S.to_ratings())
-brief(time=True).fit(here.in_memory(times=t))
-    brief().fit(here.in_memory(times=t))
+brief(time=True).fit(in_memory(times=t))
+    brief().fit(in_memory(times=t))
 brief(implicit='sparse').fit(S)
     brief(implicit='low-rank').fit(S)
-brief().fit(here.shards('s').on(users='folder')).set_params(warm_start=True).fit(X, y)
-    brief().fit(here.shards('s').on(users='memory')).set_params(warm_start=True).fit(X, y)
-here.lost('ratings').recommend([1])
-    here.lost('ratings', back='there').recommend([1])
-    here.lost('ratings', back='relative').recommend([1])
-    here.lost('ratings').recommend([1], exclude_seen=False)
+brief().fit(shards('s').on(users='folder')).set_params(warm_start=True).fit(X, y)
+    brief().fit(shards('s').on(users='memory')).set_params(warm_start=True).fit(X, y)
+lost('ratings').recommend([1])
+    lost('ratings', back='there').recommend([1])
+    lost('ratings', back='relative').recommend([1])
+    lost('ratings').recommend([1], exclude_seen=False)
     als.recommend([1])
-here.lost('users')
-    here.lost('users', back='there').predict([(1, 1)])
-    here.lost('users', back='relative').predict([(1, 1)])
+lost('users')
+    lost('users', back='there').predict([(1, 1)])
+    lost('users', back='relative').predict([(1, 1)])
     als.predict([(1, 1)])
 # Shards of files.
-here.shards('s'); ratings.append_files('words-for-users.csv', 's')
-    here.shards('s'); ratings.append_files('words-for-users.csv', 's', user='number')
-here.worded_shards('s'); ratings.append_files('twice.csv', 's')
-    here.worded_shards('s'); ratings.append_files('once.csv', 's')
-    here.worded_shards('s'); ratings.append_files('twice.csv', 's', duplicates='last')
-    here.worded_shards('s'); ratings.append_files('twice.csv', 's', duplicates='mean')
-here.worded_shards('s'); ratings.append_files('again.csv', 's')
-    here.worded_shards('s'); ratings.append_files('once.csv', 's')
-    here.worded_shards('s'); ratings.append_files('again.csv', 's', duplicates='last')
-    here.worded_shards('s'); ratings.append_files('again.csv', 's', duplicates='mean')
+shards('s'); ratings.append_files('words-for-users.csv', 's')
+    shards('s'); ratings.append_files('words-for-users.csv', 's', user='number')
+worded_shards('s'); ratings.append_files('twice.csv', 's')
+    worded_shards('s'); ratings.append_files('once.csv', 's')
+    worded_shards('s'); ratings.append_files('twice.csv', 's', duplicates='last')
+    worded_shards('s'); ratings.append_files('twice.csv', 's', duplicates='mean')
+worded_shards('s'); ratings.append_files('again.csv', 's')
+    worded_shards('s'); ratings.append_files('once.csv', 's')
+    worded_shards('s'); ratings.append_files('again.csv', 's', duplicates='last')
+    worded_shards('s'); ratings.append_files('again.csv', 's', duplicates='mean')
 ratings.shard_files('ones.csv', 'ones')
     cofactor fit ones.csv --implicit --out ones.cofactor
     ratings.Recommender(ratings.EASE(), None, random_state=0).fit(datasets.read_interactions('ones.csv'))
@@ -669,12 +488,11 @@ ratings.shard_files('twice.csv', 'two')
     ratings.shard_files('many.csv', 'two', restart=True)
     ratings.shard_files('twice.csv', 'two-last', duplicates='last')
     ratings.shard_files('twice.csv', 'two-mean', duplicates='mean')
-here.half_sharded('half'); Path('half/.sharding/journal.json').write_text('{}'); ratings.shard_files('many.csv',
-... 'half')
+half_sharded('half'); Path('half/.sharding/journal.json').write_text('{}'); ratings.shard_files('many.csv', 'half')
     ratings.shard_files('many.csv', 'half', restart=True)
-here.half_sharded('third'); ratings.shard_files('many.csv', 'third', sep=',')
+half_sharded('third'); ratings.shard_files('many.csv', 'third', sep=',')
     ratings.shard_files('many.csv', 'third')
-    here.half_sharded('fourth'); ratings.shard_files('many.csv', 'fourth', sep=',', restart=True)
+    half_sharded('fourth'); ratings.shard_files('many.csv', 'fourth', sep=',', restart=True)
 ratings.shard_files(['known.csv', 'times.csv'], 'times')
     ratings.shard_files(['late.csv', 'times.csv'], 'times', timestamp=3)
     ratings.shard_files(['known.csv', 'many.csv'], 'no-times')
@@ -692,11 +510,11 @@ M2 = sp.csr_array(M); brief(warm_start=True).fit(M2).fit(sp.csr_array((M2.data, 
 ... 40)))
     brief(warm_start=True).fit(M).fit(M)
     brief().fit(sp.csr_array((M.data, M.indices, M.indptr), shape=(30, 40)))
-samplers.run(here.Drift(1e20, 3), samplers.Chain(0, 0), 2)
-    samplers.run(here.Drift(1.0, 3), samplers.Chain(0, 0), 2)
-    samplers.run(here.Drift(1e20, 1), samplers.Chain(0, 0), 2)
-S = here.shards('s')
-... with here.small_files(2000): brief(n_sweeps=14).fit(S.on(users='folder'))
+samplers.run(Drift(1e20, 3), samplers.Chain(0, 0), 2)
+    samplers.run(Drift(1.0, 3), samplers.Chain(0, 0), 2)
+    samplers.run(Drift(1e20, 1), samplers.Chain(0, 0), 2)
+S = shards('s')
+... with small_files(2000): brief(n_sweeps=14).fit(S.on(users='folder'))
     brief(n_sweeps=14).fit(ratings.ShardedRatings.open('s').on(users='folder', resume=True))
 solvers.alternating_least_squares(*made.quadratic())
     solvers.SOLVERS['lbfgs'](*made.quadratic())
@@ -719,12 +537,12 @@ linear.solve_positive(lambda x: [[1], [100]] * x, np.ones((2, 1)), max_iter=1)
     linear.solve_positive(lambda x: [[1], [100]] * x + 1e20 * x, np.ones((2, 1)), max_iter=1)
     linear.solve_positive(lambda x: [[1], [1]] * x, np.ones((2, 1)), max_iter=1)
 # Workers.
-here.seeded.fit(here.shards('s').on(here.Client(status='closed')))
-    here.seeded.fit(ratings.ShardedRatings.open('s').on(resume=True))
-here.seeded.fit(here.shards('s').on(here.Client(ImportError('no module'))))
-    with here.workers() as client: workers.OnWorkers(client, here.Part, 2).total({})
-with here.workers() as client: workers.OnWorkers(client, here.dying, 2).total({})
-    here.seeded.fit(here.shards('s').on(resume=True))
-parts = workers.OnWorkers(here.Client(), here.Part, 2); parts.patience = 0; parts.total({})
-    here.seeded.fit(here.shards('s').on(resume=True))
+seeded.fit(shards('s').on(Client(status='closed')))
+    seeded.fit(ratings.ShardedRatings.open('s').on(resume=True))
+seeded.fit(shards('s').on(Client(ImportError('no module'))))
+    with one_worker() as client: workers.OnWorkers(client, Part, 2).total({})
+with one_worker() as client: workers.OnWorkers(client, dying, 2).total({})
+    seeded.fit(shards('s').on(resume=True))
+parts = workers.OnWorkers(Client(), Part, 2); parts.patience = 0; parts.total({})
+    seeded.fit(shards('s').on(resume=True))
 """

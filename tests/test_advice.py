@@ -19,7 +19,7 @@ from itertools import chain
 from typing import Any
 
 import pytest
-from tests import advice, advice_data, advice_doors, advice_ratings
+from tests import advice, advice_data, advice_doors, advice_ratings, mishaps
 from tests.advising import Advice, advice_of_source, functions_called, given_in, read_cases
 
 from cofactor import experiments, server
@@ -58,7 +58,8 @@ class Doors:
     """Ways to call: Python, with names each of which is made when it is first used, a shell, and HTTP."""
 
     def __init__(self) -> None:
-        self.names: dict[str, Any] = {}
+        helpers = vars(mishaps).items()
+        self.names = {name: one for name, one in helpers if getattr(one, "__module__", "") == mishaps.__name__}
 
     @cached_property
     def models(self) -> dict[str, Served]:

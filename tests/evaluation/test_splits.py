@@ -325,19 +325,6 @@ def test_evaluate_refuses_bad_arguments():
 # ------------------------------------------------------------------------------------------- size, real data
 
 
-def test_a_million_ratings():
-    rng = np.random.default_rng(0)
-    users = rng.integers(0, 6040, 1_000_000)
-    X = np.column_stack([users, rng.integers(0, 3706, users.size)])
-    train, test = next(WeakGeneralization(1, 0).split(X))
-    assert np.array_equal(users[test][np.argsort(users[test])], np.arange(6040))
-    assert train.size == 1_000_000 - 6040
-    train, fold_in, test = next(StrongGeneralization(604, 1, 0).split_fold_in(X))
-    assert test.size == 604
-    assert np.isin(users[fold_in], users[test]).all()
-    assert train.size + fold_in.size + 604 == 1_000_000
-
-
 def test_movielens_100k(data_dir):
     with gzip.open(data_dir / "movielens" / "ml-100k" / "u.data.gz") as file:
         table = np.loadtxt(file, dtype=np.int64)
