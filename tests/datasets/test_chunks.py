@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, issparse, random_array, vstack
 from tests.children import answer_of
+from tests.together import together
 
 from cofactor.datasets import LabelChunks, load_labels, make_labels, write_chunks, write_libsvm
 
@@ -100,7 +101,7 @@ def test_parquet_of_other_programs(tmp_path):
     assert load_labels(tmp_path / "l.parquet").X.shape == (3, 5)
 
 
-@pytest.mark.parametrize(
+@together(
     ("columns", "options", "message"),
     [
         ({"a": [1.0], "l": [1]}, {}, "which of the 2 columns are labels"),

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.sparse import csr_array, issparse
+from tests.together import together
 
 from cofactor.datasets import (
     DatasetNotFoundError,
@@ -302,7 +303,7 @@ def test_every_format_by_its_content(tmp_path, root):
     assert len(load_labels(tmp_path / "a.dat", format="libsvm")) == 20
 
 
-@pytest.mark.parametrize(
+@together(
     ("arguments", "options", "message"),
     [
         (
