@@ -202,18 +202,18 @@ answer.send(found)
 @pytest.mark.evidence
 @pytest.mark.processes
 def test_memory_does_not_grow_with_the_file(tmp_path, suffix):
-    """The peak after reading 8,000 rows, then 48,000, grows by less than 10 MB; these take 24 MB more."""
-    data, _ = make_labels(2000, 500, 20, density=0.1, random_state=0)
+    """The peak after reading 20,000 rows, then 60,000, grows by less than 10 MB; these take 24 MB more."""
+    data, _ = make_labels(2500, 500, 20, density=0.1, random_state=0)
     X = data.X.copy()
     X.data = np.round(X.data, 3)
-    paths = [tmp_path / f"{times}{suffix}" for times in (4, 24)]
+    paths = [tmp_path / f"{times}{suffix}" for times in (8, 24)]
     for path in paths:
         if suffix == ".txt":  # the same text again and again, since writing numbers takes long
             write_libsvm(tmp_path / "part", X, data.Y)
             lines = (tmp_path / "part").read_text().partition("\n")[2]
-            path.write_text(f"{2000 * int(path.stem)} 500 20\n" + lines * int(path.stem))
+            path.write_text(f"{2500 * int(path.stem)} 500 20\n" + lines * int(path.stem))
         else:
             write_chunks(path, ((X, data.Y) for _ in range(int(path.stem))))
     (n, peak), (n_more, peak_more) = answer_of(PEAKS, paths=paths)
-    assert (n, n_more) == (8_000, 48_000)
+    assert (n, n_more) == (20_000, 60_000)
     assert peak_more < peak + 10_000
