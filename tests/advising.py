@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from cProfile import Profile
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FrameType
@@ -57,7 +58,9 @@ def advice_of_source() -> Iterator[Advice]:
     for path in sorted(SOURCE.rglob("*.py")):
         file = path.relative_to(SOURCE).as_posix()
         if not file.startswith(_OTHER_FILES):
-            yield from _within(ast.parse(path.read_text(encoding="utf-8")), file, "", False)
+            found: list[Advice] = []
+            _within(ast.parse(path.read_text(encoding="utf-8")), file, "", False, found)
+            yield from found
 
 
 _TEXTS = (ast.Constant, ast.JoinedStr, ast.Starred, ast.Tuple)
@@ -77,16 +80,17 @@ def _parts(node: ast.AST) -> list[str | None]:
     return [node.value] if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
 
 
-def _within(node: ast.AST, file: str, function: str, is_advice: bool) -> Iterator[Advice]:
+def _within(node: ast.AST, file: str, function: str, is_advice: bool, found: list[Advice]) -> None:
+    """Append what is advised within a node; lists, since so many generators in each other take twice the time."""
     if parts := _parts(node) if isinstance(node, _TEXTS) else []:
         written = "".join("…" if part is None else part for part in parts)
         advises = not _SQL.match(written) and any(map(_ADVISES.search, {written, *filter(None, parts)}))
         if (is_advice and len(written) > 2) or advises:
             words = (".*" if part is None else re.escape(" ".join(f"_{part}_".split()))[1:-1] for part in parts)
-            yield Advice(file, function, re.compile("".join(words), re.DOTALL))
+            found.append(Advice(file, function, re.compile("".join(words), re.DOTALL)))
         for piece in node.elts if isinstance(node, ast.Tuple) else ():
             if not _parts(piece):
-                yield from _within(piece, file, function, is_advice)
+                _within(piece, file, function, is_advice, found)
         return
     if isinstance(node, ast.Compare):
         return  # what is compared is not said
@@ -107,12 +111,31 @@ def _within(node: ast.AST, file: str, function: str, is_advice: bool) -> Iterato
         if isinstance(child, _ASSIGNMENTS):
             target = child.targets[0] if isinstance(child, ast.Assign) else child.target
             given = given or any("advice" in _name(part).lower() for part in ast.walk(target))
-        yield from _within(child, file, inner, given)
+        _within(child, file, inner, given, found)
 
 
 def _name(node: ast.AST) -> str:
     """Return the name, or the last part of it, that an expression is; empty if it is none."""
     return str(getattr(node, "attr", getattr(node, "id", "")))
+
+
+def read_cases(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield calls that go wrong, each with the calls below it, indented, that follow what it advises.
+
+    A line that begins with dots continues the call before it, one that begins with # is a comment.
+    """
+    found: list[tuple[str, list[str]]] = []
+    for line in text.strip("\n").split("\n"):
+        call, is_indented = line.strip(), line.startswith(" ")
+        if call.startswith("... ") and is_indented:
+            found[-1][1][-1] += "\n" + call[4:]
+        elif call.startswith("... "):
+            found[-1] = (found[-1][0] + "\n" + call[4:], found[-1][1])
+        elif is_indented:
+            found[-1][1].append(call)
+        elif not call.startswith("# "):
+            found.append((call, []))
+    return iter(found)
 
 
 @contextmanager
@@ -125,17 +148,18 @@ def functions_called() -> Iterator[set[tuple[str, str]]]:
         if event == "call":
             called.add(frame.f_code)
 
-    before = sys.getprofile()
+    profile = Profile(subcalls=False, builtins=False)  # of this thread, and faster than `note` of all others
     threading.setprofile(note)
-    sys.setprofile(note)
+    profile.enable()
     try:
         yield found
     finally:
-        sys.setprofile(before)
+        profile.disable()
         threading.setprofile(None)
-        for code in list(called):  # threads that began in the block may still call
-            if code.co_filename.startswith(str(SOURCE)):
-                file = Path(code.co_filename).relative_to(SOURCE).as_posix()
+        entries = (entry.code for entry in profile.getstats())
+        for code in [*entries, *called]:  # threads that began in the block may still call
+            if isinstance(code, CodeType) and code.co_filename.startswith(f"{SOURCE}{os.sep}"):
+                file = code.co_filename[len(f"{SOURCE}{os.sep}") :].replace(os.sep, "/")
                 found |= {(file, code.co_qualname), (file, "")}
                 # A part of a class, or of a function, stands for the whole.
                 found |= {

@@ -9,21 +9,32 @@ import json
 import logging
 import os
 import re
+import resource
+import shutil
 import socket
+import sqlite3
 import sys
 import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import closing, contextmanager, redirect_stdout, suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import numpy as np
+import pytest
+
+import cofactor
+from cofactor.datasets import make_ratings, write_table
+from cofactor.errors import LostRatingsWarning
 from cofactor.evaluation import Cell, run_cells
 from cofactor.plots import plot_splits
 from cofactor.plots.figures import draw
+from cofactor.ratings import OrdinalProbit, Ratings, ShardedRatings, shard_files
 from cofactor.server import Keys
 from cofactor.server.working import Listening, Worker
 from cofactor.service.rating_service import RatingService
@@ -254,3 +265,169 @@ def drawn(text: str) -> None:
         draw(plot_splits({"ALS": [1.0, 2.0]}, title=text), "png")
     if lines:
         raise ValueError(*lines)
+
+
+def reheaded(path: str, **members: Any) -> None:
+    """Change members of the header of a model file."""
+    data = Path(path).read_bytes()
+    end = 8 + int.from_bytes(data[:8], "little")
+    outer = json.loads(data[8:end])
+    outer["__metadata__"]["cofactor"] = json.dumps(json.loads(outer["__metadata__"]["cofactor"]) | members)
+    written = json.dumps(outer).encode()
+    Path(path).write_bytes(len(written).to_bytes(8, "little") + written + data[end:])
+
+
+@contextmanager
+def environment(**variables: Any) -> Iterator[None]:
+    """Set variables of the environment within the block."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in variables.items():
+            patch.setenv(name, str(value))
+        yield
+
+
+def in_memory(values: Any = None, times: Any = None) -> ShardedRatings:
+    """Return shards in memory."""
+    data = make_ratings(30, 20, 2, density=0.5, random_state=0)
+    found = Ratings.from_pairs(data.X, data.y if values is None else values, times=times)
+    return ShardedRatings.from_ratings(found, 3)
+
+
+def shards(folder: str) -> ShardedRatings:
+    """Write a folder of shards, and return it."""
+    if not Path("shards-for-all").exists():
+        in_memory().save("shards-for-all")
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree("shards-for-all", folder)
+    return ShardedRatings.open(folder)
+
+
+def worded_shards(folder: str) -> None:
+    """Write a folder of shards whose users are words."""
+    shutil.rmtree(folder, ignore_errors=True)
+    found = Ratings.from_pairs([("eve", 1), ("eve", 2), ("dan", 1)], [4, 5, 4])
+    ShardedRatings.from_ratings(found, 2).save(folder)
+
+
+def half_sharded(folder: str) -> None:
+    """Begin to shard a file, and be interrupted."""
+
+    def interrupt(phase: str, done: float, total: float) -> None:
+        if phase == "routing":
+            raise KeyboardInterrupt
+
+    shutil.rmtree(folder, ignore_errors=True)
+    with suppress(KeyboardInterrupt):
+        shard_files("many.csv", folder, callback=interrupt)
+
+
+def linked(path: str, *, back: bool = False) -> None:
+    """Replace a file or a folder by a link to it elsewhere, and that by itself again."""
+    there, elsewhere = Path(path), Path("elsewhere")
+    if elsewhere.exists():
+        shutil.rmtree(elsewhere) if elsewhere.is_dir() else elsewhere.unlink()
+    there.rename(elsewhere)
+    there.symlink_to(elsewhere.absolute())
+    if back:
+        there.unlink()
+        elsewhere.rename(there)
+
+
+def lost(what: str, back: str = "") -> Any:
+    """Return a model that moved away from its folder, which is gone, or back there or where the file stands now."""
+    for place in ("first", "second", "elsewhere"):
+        shutil.rmtree(place, ignore_errors=True)
+        Path(place).mkdir()
+    found = shards("first/s").on(users="folder" if what == "users" else "memory")
+    model = OrdinalProbit(1, n_sweeps=2, burn_in=1, random_state=0).fit(found)
+    model.save("first/model.cofactor")
+    del model, found
+    Path("first/model.cofactor").rename("second/model.cofactor")
+    Path("first/s").rename({"there": "first/s", "relative": "second/s"}.get(back, "elsewhere/s"))
+    with warnings.catch_warnings(action="ignore", category=LostRatingsWarning):
+        return cofactor.load("second/model.cofactor")
+
+
+class Drift:
+    """A posterior whose only step sets a number to a power of another."""
+
+    kept = ("x",)
+
+    def __init__(self, base: float, n_factors: int) -> None:
+        self.base, self.n_factors = base, n_factors
+        self.steps = {"set": self.set}
+
+    def start(self, key: Any) -> Any:
+        return {"x": np.zeros(1, np.float32)}
+
+    def settle(self, state: Any) -> None:
+        """It is where it is."""
+
+    def set(self, state: Any, key: Any) -> None:
+        state["x"][:] = np.prod(np.full(self.n_factors, self.base))
+
+    def log_likelihood(self, state: Any) -> float:
+        return 0.0
+
+    def tune(self, state: Any, sweep: int) -> None:
+        """Nothing is to be tuned."""
+
+
+@contextmanager
+def small_files(n_bytes: int) -> Iterator[None]:
+    """Let no file grow beyond a number of bytes within the block."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+class Client:
+    """The client of a cluster without workers that are up, one of which answers with an error if there is one."""
+
+    def __init__(self, error: Exception | None = None, status: str = "running") -> None:
+        self.error, self.status = error, status
+
+    def nthreads(self) -> dict[str, int]:
+        return {}
+
+    def run(self, *asked: Any, **how: Any) -> dict[str, Any]:
+        return {} if self.error is None else {"tcp://worker": self.error}
+
+
+@contextmanager
+def one_worker() -> Iterator[Any]:
+    """Give the client of a cluster within this process."""
+    from distributed import Client, LocalCluster
+
+    options = {"threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    with LocalCluster(n_workers=1, **options) as cluster, Client(cluster) as client:
+        yield client
+
+
+class Part:
+    """A part that knows its number."""
+
+    def __init__(self, k: int) -> None:
+        self.k = k
+
+    def answer(self, question: Any) -> dict[str, Any]:
+        return {"k": np.array(float(self.k))}
+
+
+def dying(k: int) -> Any:
+    """End as a worker does that is killed."""
+    raise OSError("connection lost")
+
+
+def extras() -> list[str]:
+    """Return the extras that `pip` finds."""
+    return metadata.metadata("cofactor").get_all("Provides-Extra") or []
+
+
+def append_while_another_writes() -> None:
+    with closing(sqlite3.connect("shop.db")) as other:
+        other.execute("begin immediate")
+        write_table("sqlite:///shop.db?if_exists=append#r", {"user": [1], "item": [7], "rating": [5]})

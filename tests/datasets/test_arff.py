@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import issparse
+from tests.together import together
 
 from cofactor.datasets import read_arff, read_label_names
 from cofactor.datasets.readers import arff
@@ -119,7 +120,7 @@ def test_gzip_comments_blank_lines_cases_and_line_ends(tmp_path):
     assert (data.X.tolist(), data.Y.toarray().tolist(), data.label_names) == ([[2.0]], [[1]], ("l",))
 
 
-@pytest.mark.parametrize(
+@together(
     ("declared", "name"),
     [
         ("'sea, sun'", "sea, sun"),
@@ -318,7 +319,7 @@ def test_labels_by_prefix_names_or_none(write):
 # --------------------------------------------------------------------------------------------- bad input
 
 
-@pytest.mark.parametrize(
+@together(
     ("rows", "message"),
     [
         ("1,0,1,0\n1,0\n", "line 8: expected 4 values, found 2; is the line cut short?"),
@@ -358,7 +359,7 @@ def test_an_undeclared_nominal_value(write):
         read_arff(write(text))
 
 
-@pytest.mark.parametrize(
+@together(
     ("header", "message"),
     [
         ("@relation r\n@attribute a {0,1\n@data\n1\n", "line 2, values of attribute 'a': no comma or closing brace"),

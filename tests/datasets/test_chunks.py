@@ -1,8 +1,6 @@
 """Chunks of libsvm text and Parquet: the same rows whatever their number, and bounded memory."""
 
 import gzip
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, issparse, random_array, vstack
+from tests.children import answer_of
+from tests.together import together
 
 from cofactor.datasets import LabelChunks, load_labels, make_labels, write_chunks, write_libsvm
 
@@ -101,7 +101,7 @@ def test_parquet_of_other_programs(tmp_path):
     assert load_labels(tmp_path / "l.parquet").X.shape == (3, 5)
 
 
-@pytest.mark.parametrize(
+@together(
     ("columns", "options", "message"),
     [
         ({"a": [1.0], "l": [1]}, {}, "which of the 2 columns are labels"),
@@ -185,9 +185,22 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path, suffix):
     assert list(tmp_path.iterdir()) == []
 
 
+PEAKS = """
+from pathlib import Path
+from cofactor.datasets import LabelChunks
+found = []
+for path in paths:
+    n_rows = sum(X.shape[0] for X, Y in LabelChunks(path, 2000))
+    status = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
+    found.append((n_rows, int(status["VmHWM"].split()[0])))
+answer.send(found)
+"""
+
+
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
 @pytest.mark.parametrize("suffix", [".txt", ".parquet"])
 @pytest.mark.evidence
+@pytest.mark.processes
 def test_memory_does_not_grow_with_the_file(tmp_path, suffix):
     """The peak after reading 20,000 rows, then 60,000, grows by less than 10 MB; these take 24 MB more."""
     data, _ = make_labels(2500, 500, 20, density=0.1, random_state=0)
@@ -201,13 +214,6 @@ def test_memory_does_not_grow_with_the_file(tmp_path, suffix):
             path.write_text(f"{2500 * int(path.stem)} 500 20\n" + lines * int(path.stem))
         else:
             write_chunks(path, ((X, data.Y) for _ in range(int(path.stem))))
-    code = (
-        "import sys\nfrom cofactor.datasets import LabelChunks\n"
-        "for path in sys.argv[1:]:\n"
-        "    print(sum(X.shape[0] for X, Y in LabelChunks(path, 2000)))\n"
-        "    print(*(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"
-    )
-    run = subprocess.run([sys.executable, "-c", code, *map(str, paths)], capture_output=True, text=True, check=True)
-    n, peak, n_more, peak_more = map(int, run.stdout.split())
+    (n, peak), (n_more, peak_more) = answer_of(PEAKS, paths=paths)
     assert (n, n_more) == (20_000, 60_000)
     assert peak_more < peak + 10_000

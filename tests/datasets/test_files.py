@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.together import together
 
 from cofactor.datasets import read_pairs, read_ratings, read_timed_pairs
 from cofactor.datasets.readers import text
@@ -30,7 +31,7 @@ def save(tmp_path):
 ROWS = [[1, 10], [1, 20], [2, 10]]
 
 
-@pytest.mark.parametrize(
+@together(
     "text",
     [
         "1,10,4\n1,20,3\n2,10,5\n",
@@ -228,7 +229,7 @@ def test_the_description_tells_which_columns_were_taken(save):
     )
 
 
-@pytest.mark.parametrize("odd", ["007", "-0", "+7", "7.0", "1e3", "9223372036854775808", "1_0", "0x1", "٣"])
+@together("odd", ["007", "-0", "+7", "7.0", "1e3", "9223372036854775808", "1_0", "0x1", "٣"])
 def test_what_only_resembles_an_integer_is_text(odd, save):
     data = read_ratings(save(f"{odd},1,4\n5,1,4\n"))
     assert data.X.tolist() == [[odd, 1], ["5", 1]]
@@ -289,7 +290,7 @@ def test_duplicates_and_order_are_kept(save):
     assert data.y.tolist() == [3, 4, 5]
 
 
-@pytest.mark.parametrize(
+@together(
     ("text", "message"),
     [
         ("", "the file is empty, expected lines with a user, an item and a rating"),
@@ -331,7 +332,7 @@ def test_bad_files_name_the_file_and_the_line(text, message, save):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@together(
     ("kwargs", "message"),
     [
         ({"user": "kunde"}, r"no column 'kunde' \(user\); the columns are user, item, rating"),

@@ -64,7 +64,7 @@ def test_small_file(tmp_path):
     assert data.y.tolist() == [1.5, -3, 1.5, -3, 9.5]
 
 
-@pytest.mark.parametrize(
+@together(
     ("text", "message"),
     [
         (line() + line(3), "line 2: column 1 counts 3 ratings, but 2 are there"),

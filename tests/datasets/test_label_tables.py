@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.sparse import issparse
+from tests.together import together
 
 from cofactor.datasets import load_labels, read_label_table
 from cofactor.errors import InvalidInputError
@@ -26,7 +27,7 @@ TEXT = 'id,wind,sky,calm,tag_sea,"tag_sun, or ""sol"""\np,3.5,grey,no,1,0\nq,0,b
 
 
 @pytest.mark.parametrize("labels", ["tag_", -2, ["tag_sea", 'tag_sun, or "sol"']])
-@pytest.mark.parametrize("sep", [",", "\t", ";"])
+@together("sep", [",", "\t", ";"])
 def test_ways_to_say_which_are_labels(write, labels, sep):
     frame = pd.read_csv(write(TEXT))
     path = write(frame.to_csv(sep=sep, index=False), "file.txt")
@@ -99,7 +100,7 @@ def test_other_values_at_predict(write):
         assert test.align(train.feature_names).tolist() == [[5, 0, 0], [6, 1, 0]]
 
 
-@pytest.mark.parametrize(
+@together(
     ("text", "labels", "message"),
     [
         ("x,l\n1,0\n-inf,1\n", ["l"], "line 3, column 'x': expected a finite number, found -inf"),

@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.datasets import load_svmlight_file
+from tests.together import together
 
 from cofactor.datasets import read_libsvm, write_libsvm
 from cofactor.datasets.readers import svmlight
@@ -151,7 +152,7 @@ def test_gzip(tmp_path):
         read_libsvm(path)
 
 
-@pytest.mark.parametrize(
+@together(
     ("text", "message"),
     [
         ("1 1:1\n1 2:x\n", "line 2: expected a finite number after the colon, found 'x'"),

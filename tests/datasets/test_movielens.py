@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.io
 from scipy.sparse import csr_array
+from tests.together import together
 
 from cofactor.datasets import DatasetNotFoundError, load_movielens, load_ratings
 
@@ -66,7 +67,7 @@ def test_1m_agrees_with_the_matlab_copy(data_dir):
     assert data.timestamps is None
 
 
-@pytest.mark.parametrize(
+@together(
     ("name", "item", "title"),
     [
         ("100k", 543, "Misérables, Les (1995)"),
@@ -125,7 +126,7 @@ def test_titles_saved_again_as_utf8(tmp_path):
         assert load_movielens("1m", tmp_path).item_names == {2: "Misérables, Les (1995)"}
 
 
-@pytest.mark.parametrize(
+@together(
     ("text", "message"),
     [
         ("1::2::3::4\n1::2::x::4\n", r"ratings.dat, line 2, column 3: expected a number, found 'x'"),

@@ -249,7 +249,7 @@ def test_another_separator_is_suggested(write: Write) -> None:
 # ------------------------------------------------------------------------------------------------- bad input
 
 
-@pytest.mark.parametrize(
+@together(
     ("text", "options", "message"),
     [
         (notes(), {}, "column 'body': 'body' is text with 30 different .*make features of its words with text="),

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.together import together
 
 from cofactor import files as _bytes
 from cofactor.datasets import load_labels, read_pairs, read_ratings, write_blocks, write_table
@@ -197,7 +198,7 @@ def test_times_of_parquet_are_whole_seconds(tmp_path, column):
     assert read_ratings(path).timestamps.tolist() == [1, 86400]
 
 
-@pytest.mark.parametrize(
+@together(
     ("columns", "message"),
     [
         ({"user": [1, None], "item": [1, 2], "rating": [1.0, 2.0]}, "row 2, column 'user': no value"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import multiprocessing
+import sys
 from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -45,7 +46,7 @@ from cofactor.evaluation.keys import checksum, described
 from cofactor.labels import PLST, BinaryRelevance
 from cofactor.metrics import label_report
 from cofactor.ratings import ALS, HMF, OrdinalProbit
-from cofactor.reports.comparison import write_report
+from cofactor.reports.comparison import comparison_page
 
 Start = Callable[..., BaseProcess]
 
@@ -126,14 +127,13 @@ def test_any_estimator_of_scikit_learn_may_take_part() -> None:
 
 
 SCIKIT_LEARN = {
-    "logistic": MultiOutputClassifier(LogisticRegression()),
     "forest": RandomForestClassifier(5, random_state=0),
     "neighbours": KNeighborsClassifier(),
     "search": GridSearchCV(MultiOutputClassifier(LogisticRegression()), {"estimator__C": [0.1, 1.0]}, cv=2),
 }
 
 
-@pytest.mark.parametrize("name", SCIKIT_LEARN)
+@together("name", SCIKIT_LEARN)
 def test_estimators_which_take_no_sparse_labels_get_an_array(name: str) -> None:
     sets = {"dense": (X, Y), "sparse": (sparse.csr_array(X), sparse.csr_array(Y))}
     dense, thin = compare({name: SCIKIT_LEARN[name]}, sets, n_splits=2).table("hamming").means[:, 0]
@@ -389,12 +389,9 @@ def test_records_are_written_whole(several: Comparison, tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"results.csv", "results.parquet"}
 
 
-def test_a_report_is_a_page(several: Comparison, tmp_path: Path) -> None:
-    write_report(tmp_path / "report.html", several, "Toys")
-    page = (tmp_path / "report.html").read_text()
-    assert "<h1>Toys</h1>" in page
-    assert "bold: the best, to the digits shown." in page
-    assert "DummyRegressor(strategy=" in page  # how it was measured
+def test_a_report_tells_how_it_was_measured(several: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)  # drawing would take most of the time
+    assert "DummyRegressor(strategy=" in comparison_page(several)
 
 
 def test_a_method_that_fails_leaves_a_gap(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ from sklearn.model_selection import KFold, PredefinedSplit, RandomizedSearchCV, 
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from tests.children import answer_of
+from tests.together import together
 
 import cofactor
 from cofactor.datasets import LabelDataset, make_labels
@@ -435,7 +436,7 @@ def measured(method: str, data: str, split: str, seed: int) -> dict[str, float]:
 # ---------------------------------------------------------------- what cannot be told apart
 
 
-@pytest.mark.parametrize(
+@together(
     ("value", "message"),
     [
         (Constant(level=[1, (k for k in range(3))]), "level.1: cannot tell one generator from another"),

@@ -10,6 +10,7 @@ from scipy import optimize, sparse
 from scipy.stats import norm
 from sklearn.base import BaseEstimator
 from sklearn.metrics import roc_auc_score
+from tests.together import together
 
 from cofactor.datasets import InteractionDataset, RatingDataset, make_ratings
 from cofactor.errors import InvalidInputError, InvalidTypeError
@@ -206,7 +207,7 @@ def test_compare_has_the_same_means(tmp_path) -> None:
         assert ("any_ndcg@5" in one.results[0].measures) == (likes is not None)
 
 
-@pytest.mark.parametrize(
+@together(
     ("options", "message"),
     [
         ({"at": 5, "likes": 9}, "no rating of 'toy' is that high"),
@@ -259,7 +260,7 @@ def test_popular_items() -> None:
     assert folded.recommend([99], 1)[0].tolist() == [[everything[0, 1]]]
 
 
-@pytest.mark.parametrize(
+@together(
     ("options", "error", "message"),
     [
         ({"likes": 9}, InvalidInputError, "likes=9: no rating is that high"),

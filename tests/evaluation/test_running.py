@@ -316,7 +316,10 @@ def test_a_store_that_fails_stops_the_run(path: Path) -> None:
             path.rename(path.with_name(f"away {n_jobs}"))
 
     for n_jobs in (1, 2):
-        with pytest.raises(StoreError, match="its folder must exist"):
+        with (
+            joblib.parallel_config(backend="threading"),  # processes would end, and new ones take seconds to start
+            pytest.raises(StoreError, match="its folder must exist"),
+        ):
             run_cells(make_cells(20, lambda k: {"k": k}), path, n_jobs=n_jobs, on_progress=remove)
         assert len(ResultStore(path.with_name(f"away {n_jobs}"))) == 3
 

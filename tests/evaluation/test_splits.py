@@ -1,6 +1,5 @@
 """Splitters and protocols: what is held out, how often, and that nothing leaks into training."""
 
-import gzip
 from fractions import Fraction
 
 import numpy as np
@@ -320,32 +319,6 @@ def test_evaluate_refuses_bad_arguments():
         evaluate(UserMean(), X, y[:-1])
     with pytest.raises(TypeError, match="BaseEstimator has no method fold_in"):
         evaluate(BaseEstimator(), X, y, "strong")
-
-
-# ------------------------------------------------------------------------------------------- size, real data
-
-
-def test_a_million_ratings():
-    rng = np.random.default_rng(0)
-    users = rng.integers(0, 6040, 1_000_000)
-    X = np.column_stack([users, rng.integers(0, 3706, users.size)])
-    train, test = next(WeakGeneralization(1, 0).split(X))
-    assert np.array_equal(users[test][np.argsort(users[test])], np.arange(6040))
-    assert train.size == 1_000_000 - 6040
-    train, fold_in, test = next(StrongGeneralization(604, 1, 0).split_fold_in(X))
-    assert test.size == 604
-    assert np.isin(users[fold_in], users[test]).all()
-    assert train.size + fold_in.size + 604 == 1_000_000
-
-
-def test_movielens_100k(data_dir):
-    with gzip.open(data_dir / "movielens" / "ml-100k" / "u.data.gz") as file:
-        table = np.loadtxt(file, dtype=np.int64)
-    X, y = table[:, :2], table[:, 2]
-    train, test = next(WeakGeneralization(1, 0).split(X, y))
-    assert np.array_equal(np.sort(X[test, 0]), np.arange(1, 944))
-    assert train.size == 100_000 - 943
-    assert [b.size for _, _, b in StrongGeneralization(0.1, 2, 0).split_fold_in(X)] == [95, 95]
 
 
 def test_one_user_cannot_be_split_by_users():

@@ -614,7 +614,8 @@ class RatingModel(InteractionModel):
         >>> X = [(u, i) for u in range(8) for i in range(6)]
         >>> y = [1 + 3 * (u % 2 == i % 2) for u, i in X]
         >>> genres = {i: ["drama" if i % 2 else "comedy"] for i in range(6)}
-        >>> model = OrdinalProbit(2, implicit=None, random_state=0).fit(X, y, item_features=genres)
+        >>> model = OrdinalProbit(2, n_sweeps=80, burn_in=20, implicit=None, random_state=0)
+        >>> model = model.fit(X, y, item_features=genres)
         >>> model.fold_in_items(item_features={"new": ["drama"]}).predict([(0, "new"), (1, "new")])
         array([1., 4.])
         """

@@ -417,11 +417,11 @@ class OrdinalProbit(SampledModel):
     --------
     >>> X = [(u, i) for u in range(6) for i in range(6) if (u, i) != (0, 5)]
     >>> y = [1 + 2 * (u % 2 == i % 2) + (i < 3) for u, i in X]
-    >>> model = OrdinalProbit(2, implicit=None, random_state=0).fit(X, y)
+    >>> model = OrdinalProbit(2, n_sweeps=80, burn_in=20, implicit=None, random_state=0).fit(X, y)
     >>> model.predict([(0, 5), (0, 4), (1, 1)])
     array([1., 3., 4.])
     >>> model.predict_proba([(0, 5)]).round(2)
-    array([[0.94, 0.06, 0.01, 0.  ]])
+    array([[0.88, 0.1 , 0.02, 0.  ]])
 
     New users, and items, can be known by their features alone.
 
@@ -566,7 +566,8 @@ class OrdinalProbit(SampledModel):
         >>> X = [(u, i) for u in range(8) for i in range(12)]
         >>> day = [(u + i + i * i * u // 3) % 2 for u, i in X]
         >>> y, times = [4 - 3 * d for d in day], [86400 * d for d in day]
-        >>> model = OrdinalProbit(1, implicit=None, time=True, random_state=0).fit(X, y, time=times)
+        >>> model = OrdinalProbit(1, n_sweeps=80, burn_in=20, implicit=None, time=True, random_state=0)
+        >>> model = model.fit(X, y, time=times)
         >>> first, second = (model.drift(range(8), time)[0] for time in (0, 86400))
         >>> bool(first.mean() > 0 > second.mean())
         True
