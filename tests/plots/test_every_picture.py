@@ -35,6 +35,7 @@ def test_it_has_labels_and_room_for_all_of_it(name):
     ax = draw(name)
     assert ax.get_xlabel()
     assert ax.get_ylabel() or "critical" in name
+    ax.figure.set_dpi(72)
     ax.figure.canvas.draw()
     check_drawn_and_whole(ax)
     if ax.get_legend():
