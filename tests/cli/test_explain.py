@@ -100,9 +100,7 @@ def test_a_terminal_shows_them_one_below_the_other(
 
 
 def test_what_cannot_be_explained_is_refused(run, table: Path, tags: Path, model: Path) -> None:
-    assert "--label jazz: no label of the model: expected one of tag rock, tag pop" in (
-        run("explain", tags, table, "--label", "jazz").error
-    )
+    assert "--label jazz: no label of the model: expected one" in run("explain", tags, table, "--label", "jazz").error
     assert "FILE does not go with" in run("explain", model, table).error
     assert "is a model of labels: say what to explain, with FILE" in run("explain", tags).error
     assert "--item does not go with" in run("explain", tags, table, "--item", "3").error

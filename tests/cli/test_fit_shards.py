@@ -108,9 +108,7 @@ def test_samples_of_users_stay_in_the_folder_where_that_is_asked(run, folder: Pa
     assert len(found[0][0].splitlines()) == 181
     assert (tmp_path / "folder").stat().st_size < (tmp_path / "memory").stat().st_size
     shutil.rmtree(folder / "users")
-    assert (
-        "what was found for users is not there; put the folder back" in run("predict", tmp_path / "folder", pairs).error
-    )
+    assert "what was found for users is not there; put the folder" in run("predict", tmp_path / "folder", pairs).error
 
 
 @pytest.mark.parametrize("command", [["recommend", "--all"], ["predict", "-"], ["similar", "--item", "1"]])

@@ -87,11 +87,7 @@ def test_ratings_are_read_as_interactions_when_asked_or_equal(run, data: RatingD
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        (
-            "1,2\n1,3\n",
-            ["-m", "mmmf"],
-            "holds interactions, and MMMF learns from ratings, what users like more and less",
-        ),
+        ("1,2\n1,3\n", ["-m", "mmmf"], "holds interactions, and MMMF learns from ratings, what users like more and"),
         ("1,2,4\n1,3,4\n2,3,4\n", ["-m", "als"], "models of interactions are popularity, ease, "),
         (NEGATIVE, [], "line 3, column 'plays': the count is -1, expected a number of at least 0"),
         ("user,item,plays\n1,2,0\n", [], "column 'plays': all counts are 0"),
@@ -153,10 +149,7 @@ def test_counts_that_would_be_levels_are_told(run, data: RatingDataset, tmp_path
     _, _, told = fitted(run, file, "-m", "ease", "--count", 2)
     assert told == ""
     file.write_text("\n".join(f"{k % 20},{k},{7 * k}" for k in range(200)))
-    assert (
-        "if they say how often users interacted with something, name their column with --count"
-        in run("fit", file).error
-    )
+    assert "if they say how often users interacted with something, name their column with" in run("fit", file).error
 
 
 def test_interactions_are_told_where_ratings_are_passed_over(run, csv: Path) -> None:

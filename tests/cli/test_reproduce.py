@@ -22,7 +22,6 @@ def test_list_tells_every_experiment_and_its_cells(run):
     assert list(listed) == list(experiments())
     for row in listed.values():
         assert row["quick"] <= row["normal"] <= row["full"]
-    assert GEOMETRY in run("reproduce", "list").out
 
 
 def test_run_is_kept_shown_and_written(run, tmp_path: Path):

@@ -134,12 +134,6 @@ def test_a_recommender_without_features_names_the_option(run, csv: Path, tables,
     assert {"up", "900"} < {row["item"] for row in found}
 
 
-def test_evaluate_measures_a_recommender_with_features(run, csv: Path, tables) -> None:
-    arguments = ["evaluate", csv, "--param", "n_sweeps=20", "--param", "burn_in=8", "--splits", 1, "--json"]
-    plain, rich = (json.loads(run(*arguments, *more).out) for more in ([], ["--item-features", tables[1]]))
-    assert plain["summary"]["Recommender"]["mae"] != rich["summary"]["Recommender"]["mae"]
-
-
 def test_pairs_of_old_and_new_users_and_items(run, probit: Path, tables: tuple[Path, Path], tmp_path: Path) -> None:
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("user,item\n5,3\nann,3\n5,up\nbob,900\nnobody,3\n")

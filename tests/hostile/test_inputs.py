@@ -229,9 +229,7 @@ def test_time_for_equal_names_grows_with_their_number(tmp_path):
 @pytest.mark.parametrize("read", [read_libsvm, iterate])
 def test_columns_out_of_proportion(read, tmp_path, monkeypatch):
     path = tmp_path / "f.svm"
-    assert "line 1: announces 100000000000 features, and more than 4,194,304 columns are refused" in refused(
-        read, path, b"1 100000000000 2\n0 0:1\n"
-    )
+    assert "line 1: announces 100000000000 features, and more than" in refused(read, path, b"1 100000000000 2\n0 0:1\n")
     assert "announces 5000000 labels" in refused(read, path, b"1 3 5000000\n0 0:1\n")
     message = refused(read, path, b"0 0:1\n1 16777216:1\n")
     assert "line 2: the index 16777216 is out of all proportion" in message
