@@ -135,7 +135,7 @@ def leave_pictures_out(patch: pytest.MonkeyPatch) -> None:
 # ---------------------------------------------------------------- in the browser
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(PHONE, "light"), (PHONE, "dark"), (DESK, "light")])
+@pytest.mark.parametrize(("width", "scheme"), [(PHONE, "dark"), (DESK, "light")])
 def test_a_report_is_readable_and_asks_for_nothing(opened: Open, comparison: Path, width: int, scheme: str) -> None:
     seen = opened(comparison, width, scheme)
     assert seen["requests"] == [comparison.as_uri()]
@@ -224,12 +224,7 @@ def test_the_browser_would_report_a_request_and_a_wide_page(opened: Open, tmp_pa
 
 @pytest.mark.parametrize(("width", "scheme"), [(PHONE, "dark"), (DESK, "light")])
 def test_a_report_by_label_is_readable(
-    opened: Open,
-    browser: webdriver.Chrome,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    width: int,
-    scheme: str,
+    opened: Open, browser: webdriver.Chrome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: int, scheme: str
 ) -> None:
     """Of 300 labels 50 are shown, 150 folded, and all are in the file inside the page."""
     monkeypatch.setattr("cofactor.reports.labels._MOST", 200)

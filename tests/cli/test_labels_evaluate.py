@@ -10,13 +10,7 @@ import pytest
 from sklearn.model_selection import KFold
 
 from cofactor.datasets import load_labels, make_labels, write_libsvm
-from cofactor.evaluation import (
-    GroupedLabelKFold,
-    Holdout,
-    StratifiedLabelKFold,
-    evaluate_labels,
-    fold_means,
-)
+from cofactor.evaluation import GroupedLabelKFold, Holdout, StratifiedLabelKFold, evaluate_labels, fold_means
 from cofactor.labels import PLST, BinaryRelevance
 from cofactor.metrics import label_report
 

@@ -85,13 +85,7 @@ def test_every_format_gives_the_same_model(run, tags: LabelDataset, table: Path,
     savemat(mat, {"data": np.asarray(tags.X), "target": tags.Y.T.toarray()})
     write_table(parquet, columns(tags))
     expected = predicted(tags)
-    cases = {
-        table: ["--labels", "tag"],
-        parquet: ["--labels", "-4"],
-        arff: [],
-        svm: [],
-        mat: [],
-    }
+    cases = {table: ["--labels", "tag"], parquet: ["--labels", "-4"], arff: [], svm: [], mat: []}
     for path, options in cases.items():
         out = tmp_path / "m.cofactor"
         facts = json.loads(run("fit", path, *options, *FAST, "-o", out, "--json").out)

@@ -11,12 +11,7 @@ from tests.together import together
 from cofactor.errors import InvalidInputError
 from cofactor.evaluation import Scores, nemenyi
 from cofactor.metrics import error_by_level
-from cofactor.plots import (
-    OKABE_ITO,
-    plot_critical_difference,
-    plot_error_by_level,
-    plot_learning_curves,
-)
+from cofactor.plots import OKABE_ITO, plot_critical_difference, plot_error_by_level, plot_learning_curves
 
 from .pixels import check_drawn_and_whole
 

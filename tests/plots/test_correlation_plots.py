@@ -10,13 +10,7 @@ from tests.together import together
 
 from cofactor.correlation import greedy_chain, maximum_spanning_tree
 from cofactor.labels import CML, CMLF, ChainCRF, ChainCRFEnsemble, TreeCRF
-from cofactor.plots import (
-    OKABE_ITO,
-    plot_correlations,
-    plot_label_structure,
-    plot_likelihood,
-    plot_marginals,
-)
+from cofactor.plots import OKABE_ITO, plot_correlations, plot_label_structure, plot_likelihood, plot_marginals
 
 rng = np.random.default_rng(0)
 C = rng.random((10, 10)).round(2)

@@ -67,10 +67,7 @@ PICTURES = {
         6,
         lambda n: plots.plot_parameter_map([[1]], [n], [n], row_name=n, column_name=n, measure=n, title=n),
     ),
-    "coverage_tradeoff": (
-        4,
-        lambda n: plots.plot_coverage_tradeoff({n: (0.1, 0.2)}, measure=n, coverage=n, title=n),
-    ),
+    "coverage_tradeoff": (4, lambda n: plots.plot_coverage_tradeoff({n: (0.1, 0.2)}, measure=n, coverage=n, title=n)),
     "popularity": (2, lambda n: plots.plot_popularity([0.1, 0.2], {n: [0.3, 0.4]}, title=n)),
     "recall_curves": (3, lambda n: plots.plot_recall_curves({n: CURVE}, measure=n, title=n)),
     "reasons": (2, lambda n: plots.plot_reasons(why_of(n), n, names={n: n, 1: n}, title=n)),
