@@ -39,7 +39,7 @@ def test_numbers_are_those_of_the_library(run, csv: Path, other: Path, data: Rat
     outcome = run("compare", csv, other, *METHODS, "-p", "weak", "--splits", 2, "--seeds", "0,3", "--json")
     assert outcome.status == 0
     assert outcome.err == "cofactor: note: --alpha 5 does not concern RatingSVD, which has no penalty to weigh\n"
-    found = json.loads(outcome.out)
+    found = outcome.json
     half = data.X[:, 0] < 30
     sets = [
         replace(data, name="ratings.csv", item_names={}),
@@ -96,7 +96,7 @@ def test_labels(run) -> None:
     outcome = run("compare", "emotions", "flags", "-m", "plst", "-m", "mlknn", "--alpha", 10, "--splits", 2, "--json")
     assert outcome.status == 0
     assert outcome.err == "cofactor: note: --alpha 10 does not concern MLkNN, which has no such parameter\n"
-    found = json.loads(outcome.out)
+    found = outcome.json
     assert found["facts"]["method PLST"].startswith("PLST(alpha=10")
     assert list(found["metrics"]) == ["micro_f1", "macro_f1", "hamming"]
     assert found["metrics"]["micro_f1"]["greater_is_better"] is True
@@ -132,7 +132,7 @@ def test_files_are_read_as_the_options_say(run, csv: Path, tmp_path: Path) -> No
     assert "--encoding" in refused
     outcome = run("compare", *files, *METHODS, "--splits", 2, *reading, "--metric", "nmae", "--json")
     plain = run("compare", csv, *METHODS, "--splits", 2, "--metric", "mae", "--json")
-    found, expected = (json.loads(one.out)["metrics"] for one in (outcome, plain))
+    found, expected = (one.json["metrics"] for one in (outcome, plain))
     assert set(found["nmae"]["data"]) == {"one.txt", "two.txt"}
     # NMAE is relative to what guessing gives on the scale, here of nine levels, of which five occur.
     one, same = found["nmae"]["data"]["one.txt"], expected["mae"]["data"]["ratings.csv"]
@@ -157,7 +157,7 @@ def test_what_fails_is_told_in_a_line_each(run, csv: Path, tmp_path: Path) -> No
     assert lost in outcome.out
     assert lost in (tmp_path / "out" / "tables.md").read_text()
     assert lost in run("compare", toml, "--out", tmp_path / "out").out  # also where nothing was left to run
-    found = json.loads(run("compare", toml, "--out", tmp_path / "out", "--json").out)
+    found = run("compare", toml, "--out", tmp_path / "out", "--json").json
     assert [(one["method"], one["split"]) for one in found["failed"]] == [("strict", "weak 1"), ("strict", "weak 2")]
     assert "\n" not in found["failed"][0]["error"]
 
@@ -272,13 +272,13 @@ def test_ctrl_c_says_what_is_kept(run, csv: Path, tmp_path: Path, monkeypatch: p
 def test_a_damaged_result_is_computed_again(run, csv: Path, tmp_path: Path) -> None:
     store = tmp_path / "results"
     arguments = ["compare", csv, *METHODS, "--splits", 2, "--store", store, "--json"]
-    first = json.loads(run(*arguments).out)["metrics"]["mae"]
+    first = run(*arguments).json["metrics"]["mae"]
     path = next(store.glob("*.json"))
     path.write_bytes(path.read_bytes().replace(b'{"mae": 0', b'{"mae": 9', 1))
     outcome = run(*arguments)
     assert outcome.status == 0
     assert f"cofactor: warning: {store}: 1 result not as written, and computed again; the first is" in outcome.err
-    assert json.loads(outcome.out)["metrics"]["mae"] == first
+    assert outcome.json["metrics"]["mae"] == first
 
 
 @pytest.mark.parametrize(

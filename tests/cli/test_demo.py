@@ -141,6 +141,14 @@ def test_full_demo_chooses_alpha(
         assert f"{name} ({row['alpha']:.3g})" in outcome.out.partition("a better alpha may lie beyond:")[2]
 
 
+def test_which_alphas_are_at_an_end() -> None:
+    tried = dict.fromkeys((1.0, 2.0, 4.0), 0.7)
+    ends = [
+        demo_of_ratings.at_end(SimpleNamespace(extra={"alpha": one, "validation": tried})) for one in (None, *tried)
+    ]
+    assert ends == [False, True, False, True]
+
+
 @pytest.mark.evidence
 def test_the_commands_at_the_end_work(
     run, little_movielens: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -163,7 +171,7 @@ def test_demo_without_data_invents_films(
     monkeypatch.chdir(tmp_path)
     outcome = run("demo", "--json")
     assert outcome.err.startswith(f"cofactor: warning: COFACTOR_DATA is {tmp_path / '.data'}, which is no folder\n")
-    results = json.loads(outcome.out)
+    results = outcome.json
     assert results["data"]["name"] == "synthetic movies"
     assert "download failed" in results["data"]["reason"]
     pictures = {"confusion.png", "reliability.png"}

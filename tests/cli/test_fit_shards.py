@@ -1,6 +1,5 @@
 """``cofactor fit`` of a folder of shards, in this process and on a scheduler; what goes wrong says what to do."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -54,7 +53,7 @@ def test_without_a_model_one_that_needs_no_setting_is_fitted(run, folder: Path, 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_alpha_is_chosen_and_the_training_error_is_told(run, folder: Path, tmp_path: Path, monkeypatch) -> None:
     brief = ["--param", "max_iter=1"]
-    told = json.loads(run("fit", folder, "-m", "als", "--factors", "2", *brief, "--out", tmp_path / "m", "--json").out)
+    told = run("fit", folder, "-m", "als", "--factors", "2", *brief, "--out", tmp_path / "m", "--json").json
     data, model = ShardedRatings.open(folder).to_ratings(), cofactor.load(tmp_path / "m")
     assert told["alpha"] == model.alpha_ == model.validation_.best
     users, items = data.pairs()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -89,7 +88,7 @@ def test_without_data_articles_are_made_up_and_the_commands_work(
 def test_demo_on_medical(run, check_report, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     outcome = run("demo", "labels", "--json")
-    results = json.loads(outcome.out)
+    results = outcome.json
     report, page = check_report(tmp_path / "demo-labels-report", PICTURES)
     assert report == results
     rows = {row["name"]: row for row in results["rows"]}

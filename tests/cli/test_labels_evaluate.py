@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +33,7 @@ def test_results_equal_the_library(run, file: Path, protocol: str) -> None:
         *("evaluate", file, "-m", "plst", "-p", protocol, "--folds", 3, "--seed", 4, "--alpha", 2),
         *("--threshold", "global", "--json"),
     )
-    found = json.loads(outcome.out)
+    found = outcome.json
     assert list(found["results"]) == ["PLST", "PLST + learned", "frequent labels", "frequent labels + learned"]
     holdout = Holdout(0.2, 3, random_state=4)
     splitter = KFold(3, shuffle=True, random_state=4) if protocol == "kfold" else holdout
@@ -61,7 +60,7 @@ def test_splits_for_labels(run, tmp_path: Path) -> None:
         ("stratified", StratifiedLabelKFold(3, random_state=0)),
         ("grouped", GroupedLabelKFold(3, groups=patients, random_state=0)),
     ):
-        found = json.loads(run(*told, "--id", "patient", "-p", protocol, "--json").out)["results"]["PLST"]
+        found = run(*told, "--id", "patient", "-p", protocol, "--json").json["results"]["PLST"]
         assert [row["n_test"] for row in found] == [len(test) for _, test in splitter.split(data.X, Y)], protocol
     refused = run(*told, "-p", "grouped").error
     assert "visits.csv has no ids that say which instances are of one group; --id names the column" in refused
@@ -71,7 +70,7 @@ def test_parameters_are_chosen_inside_the_training_folds(run, file: Path) -> Non
     from cofactor.datasets import read_libsvm
 
     data = read_libsvm(file, sparse="auto")
-    found = json.loads(run("evaluate", file, "-m", "plst", "--folds", 2, "--json").out)["results"]["PLST"]
+    found = run("evaluate", file, "-m", "plst", "--folds", 2, "--json").json["results"]["PLST"]
     direct = evaluate_labels(PLST(random_state=0), data.X, data.Y, KFold(2, shuffle=True, random_state=0))
     assert [row["parameters"] for row in found] == [row["parameters"] for row in direct]
     assert [row["micro_f1"] for row in found] == [row["micro_f1"] for row in direct]
@@ -83,7 +82,7 @@ def test_baseline(run, file: Path) -> None:
 
     Y = read_libsvm(file).Y.toarray()
     asked = ["-m", "mlknn", "--alpha", "auto", "--threshold", 0, "--folds", 2, "--json"]
-    found = json.loads(run("evaluate", file, *asked).out)
+    found = run("evaluate", file, *asked).json
     for row, (train, test) in zip(
         found["results"]["frequent labels"], KFold(2, shuffle=True, random_state=0).split(Y), strict=True
     ):
@@ -92,7 +91,7 @@ def test_baseline(run, file: Path) -> None:
 
 
 def test_official_split_of_real_data(run, data_dir: Path) -> None:
-    found = json.loads(run("evaluate", "emotions", "-m", "binary-relevance", "-p", "official", "--json").out)
+    found = run("evaluate", "emotions", "-m", "binary-relevance", "-p", "official", "--json").json
     (row,) = found["results"]["BinaryRelevance"]
     assert (row["n_train"], row["n_test"]) == (391, 202)
     train, test = load_labels("emotions").split()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import signal
 import subprocess
@@ -75,7 +74,7 @@ def test_status_of_the_process(process, csv: Path) -> None:
     assert process("fit", "nowhere.csv").error.startswith("nowhere.csv: no such file, and no known data set (")
     fitted = process("fit", csv, "--alpha", 3, "--json", "--out", "new.cofactor")
     assert (fitted.status, fitted.err) == (0, "")
-    assert json.loads(fitted.out)["users"] == 60
+    assert fitted.json["users"] == 60
 
 
 def test_a_bug_keeps_its_traceback(run, csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,18 +10,11 @@ from . import test_comparison_plots, test_correlation_plots, test_drift_plots, t
 from . import test_plots as test_rating_plots
 from .pixels import check_drawn_and_whole, check_left_alone_and_freed
 
-PICTURES = {
-    f"{module.__name__}: {name}": picture
-    for module in (
-        test_comparison_plots,
-        test_correlation_plots,
-        test_drift_plots,
-        test_label_plots,
-        test_parameter_plots,
-        test_rating_plots,
-    )
-    for name, picture in module.PICTURES.items()
-}
+MODULES = (
+    *(test_comparison_plots, test_correlation_plots, test_drift_plots),
+    *(test_label_plots, test_parameter_plots, test_rating_plots),
+)
+PICTURES = {f"{module.__name__}: {name}": picture for module in MODULES for name, picture in module.PICTURES.items()}
 
 
 def draw(name, **kwargs):
