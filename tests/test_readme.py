@@ -67,7 +67,8 @@ def test_a_fit_that_goes_on(tmp_path: Path) -> None:
 
     (settings,) = re.findall(r"`OrdinalProbit\((warm_start=True, .*?)\)`", RUNNING)
     data = make_ratings(9, 7, 2, density=0.8, random_state=0)
-    assert (quick := settings.replace("=200", "=20")) != settings
+    quick = settings.replace("=200", "=20")
+    assert quick != settings
     model = eval(f"OrdinalProbit({quick}, burn_in=5)", {"OrdinalProbit": OrdinalProbit})
     assert model.fit(data.X, data.y).fit(data.X, data.y).n_sweeps == 20
 
