@@ -56,8 +56,9 @@ def chromium(folder: Path) -> Iterator[webdriver.Chrome]:
     options = webdriver.ChromeOptions()
     options.binary_location = browser
     options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
-    quiet = ("background-networking", "component-update", "gpu", "quic", "sync")
-    for switch in ("headless", "no-sandbox", "no-first-run", *(f"disable-{part}" for part in quiet)):
+    quiet = ("background-networking", "component-update", "gpu", "quic", "sync", "site-isolation-trials")
+    one = ("renderer-process-limit=1", "disable-features=site-per-process,SpareRendererForSitePerProcess")  # to start
+    for switch in ("headless", "no-sandbox", "no-first-run", *one, *(f"disable-{part}" for part in quiet)):
         options.add_argument(f"--{switch}")
     options.add_argument(f"--user-data-dir={folder}")
     chrome = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))

@@ -14,11 +14,11 @@ PAGES = sorted(path.stem for path in FOLDER.glob("*.md") if path.stem != "index"
 
 @pytest.fixture
 def little_emotions(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave of emotions the first 100 songs: a fit of all takes several times as long."""
+    """Leave of emotions the first 60 songs: a fit of all takes several times as long."""
     from cofactor import datasets
 
     load_labels = datasets.load_labels
-    little = load_labels("emotions").take(np.arange(100))
+    little = load_labels("emotions").take(np.arange(60))
     monkeypatch.setattr(
         datasets, "load_labels", lambda name, **options: little if name == "emotions" else load_labels(name, **options)
     )

@@ -9,9 +9,11 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack
+from csv import DictReader
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -29,6 +31,26 @@ class Outcome:
     status: int
     out: str
     err: str
+
+    @property
+    def json(self) -> Any:
+        """What standard output says in JSON."""
+        return json.loads(self.out)
+
+    @property
+    def json_lines(self) -> list[Any]:
+        """What each line on standard output says in JSON."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    @property
+    def rows(self) -> list[dict[str, str]]:
+        """The table on standard output, written as CSV."""
+        return list(DictReader(io.StringIO(self.out)))
+
+    @property
+    def said(self) -> str:
+        """What standard error says, as one line."""
+        return " ".join(self.err.split())
 
     @property
     def error(self) -> str:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from pathlib import Path
 
 import numpy as np
@@ -36,14 +33,14 @@ def file(tags: tuple[np.ndarray, np.ndarray], tmp_path: Path) -> Path:
 
 def test_json_is_what_the_library_finds(run, file: Path, tags: tuple[np.ndarray, np.ndarray]) -> None:
     X, Y = tags
-    found = json.loads(run("evaluate", file, *ASKED, "--labels", "-5", "--json").out)
+    found = run("evaluate", file, *ASKED, "--labels", "-5", "--json").json
     tally = LabelTally(NAMES)
     for train, test in KFold(2, shuffle=True, random_state=0).split(X):
         model = MLkNN(3, threshold=0, random_state=0).fit(X[train], Y[train])
         tally.add(Y[test], model.predict(X[test]), model.decision_function(X[test]), model.predict_proba(X[test]))
     assert found["by_label"] == {"MLkNN": tally.table().records()}
     assert all("by label" not in run for runs in found["results"].values() for run in runs)
-    assert "by_label" not in json.loads(run("evaluate", file, *ASKED[:-1], "--labels", "-5", "--json").out)
+    assert "by_label" not in run("evaluate", file, *ASKED[:-1], "--labels", "-5", "--json").json
 
 
 def test_a_terminal_shows_the_worst_labels(run, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +57,7 @@ def test_a_terminal_shows_the_worst_labels(run, file: Path, monkeypatch: pytest.
 
 def test_files_hold_all_labels(run, file: Path, tmp_path: Path) -> None:
     both = ("-m", "mlknn", "-m", "plst", "--alpha", "2", *ASKED[4:], "--labels", "-5")
-    rows = list(csv.DictReader(io.StringIO(run("evaluate", file, *both, "--out", "-").out)))
+    rows = run("evaluate", file, *both, "--out", "-").rows
     assert [row["model"] for row in rows] == ["MLkNN"] * 5 + ["PLST"] * 5
     assert {row["label"] for row in rows} == set(NAMES)
     outcome = run("evaluate", file, *both, "--out", tmp_path / "labels.html")

@@ -14,7 +14,7 @@ from cofactor.labels import PLST
 
 
 def test_list(run, data_dir: Path) -> None:
-    found = {status["name"]: status for status in json.loads(run("datasets", "list", "--json").out)}
+    found = {status["name"]: status for status in run("datasets", "list", "--json").json}
     assert found["ml-100k"]["path"] == str(data_dir / "movielens" / "ml-100k")
     text = run("datasets", "list").out
     assert "ml-100k  here" in text
@@ -47,9 +47,7 @@ def nowhere_variables(folder: Path) -> dict[str, str]:
 @pytest.mark.parametrize("command", ["path", "fetch"])
 def test_a_missing_set_says_what_to_put_where(run, nowhere: Path, command: str) -> None:
     error = run("datasets", command, "ml-100k").error
-    assert (
-        "put u.data and u.item (plain or .gz) from https://files.grouplens.org/datasets/movielens/ml-100k.zip" in error
-    )
+    assert "put u.data and u.item (plain or .gz) from" in error
     assert str(nowhere / "data" / "movielens" / "ml-100k") in error
     assert "demo-report/movies.csv" in error
     assert ("download failed" in error) == (command == "fetch")
@@ -69,7 +67,7 @@ def test_verify(run, data_dir: Path, nowhere: Path) -> None:
     for name in ("u.data.gz", "u.item"):
         shutil.copy(data_dir / "movielens" / "ml-100k" / name, folder / name)
     good = run("datasets", "verify", "ml-100k", "--json")
-    assert (good.status, json.loads(good.out)[0]["ok"]) == (0, True)
+    assert (good.status, good.json[0]["ok"]) == (0, True)
     with (folder / "u.item").open("ab") as stream:
         stream.write(b"x")
     bad = run("datasets", "verify")
@@ -89,7 +87,7 @@ def test_doctor_finds_all_well(process) -> None:
 
 
 def test_doctor_for_machines(run) -> None:
-    found = json.loads(run("doctor", "--json").out)
+    found = run("doctor", "--json").json
     assert found["ok"] is True
     names = {(check["group"], check["name"]) for check in found["checks"]}
     assert {
@@ -105,9 +103,7 @@ def test_doctor_finds_what_is_broken(run, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(doctor, "_NEEDED", ("numpy", "a-package-that-is-not-there"))
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
     outcome = run("doctor", "--json")
-    broken = {
-        check["name"]: check["advice"] for check in json.loads(outcome.out)["checks"] if check["status"] == "broken"
-    }
+    broken = {check["name"]: check["advice"] for check in outcome.json["checks"] if check["status"] == "broken"}
     assert outcome.status == 1
     assert broken["a-package-that-is-not-there"] == "pip install a-package-that-is-not-there"
     assert set(broken) == {"a-package-that-is-not-there", "Numba", "fit"}
@@ -146,7 +142,7 @@ def test_doctor_compiles_ahead(run, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("cofactor.warming.warm_up", lambda **_: Warmth(3, 21.4))
     assert run("doctor", "--compile").out == "All kernels are compiled: 3 models in 21 s.\n"
-    assert json.loads(run("doctor", "--compile", "--json").out) == {"models": 3, "seconds": 21.4}
+    assert run("doctor", "--compile", "--json").json == {"models": 3, "seconds": 21.4}
     monkeypatch.setattr("cofactor.warming.warm_up", lambda **_: Warmth(0, 0.1))
     assert run("doctor", "--compile").out == "All kernels were compiled before: nothing to do.\n"
 
@@ -162,10 +158,10 @@ def test_doctor_clears_what_no_version_here_uses(run, tmp_path: Path, monkeypatc
     other = json.loads(header) | {"name": "another", "compiler": {"Numba": "0.1"}}
     (folder / "another.kernel").write_bytes(json.dumps(other).encode() + b"\n" + contents)
     (folder / "notes.txt").touch()  # not one of ours
-    (check,) = [one for one in json.loads(run("doctor", "--json").out)["checks"] if one["name"] == "compiled kernels"]
+    (check,) = [one for one in run("doctor", "--json").json["checks"] if one["name"] == "compiled kernels"]
     assert "1 file of this version" in check["found"]
     assert "--clear" in check["advice"]
-    assert json.loads(run("doctor", "--clear", "--json").out) == {
+    assert run("doctor", "--clear", "--json").json == {
         "removed": 1,
         "bytes": len(json.dumps(other)) + 1 + len(contents),
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 
@@ -13,7 +12,7 @@ def test_list_shows_both_kinds(run, data_dir: Path) -> None:
     only = run("datasets", "list", "--task", "labels").out
     assert "ml-100k" not in only
     assert "rcv1subset5  here" in only
-    found = json.loads(run("datasets", "list", "--task", "labels", "--json").out)
+    found = run("datasets", "list", "--task", "labels", "--json").json
     assert {status["task"] for status in found} == {"labels"}
     assert len(found) == 37
     assert "'films' is neither 'ratings' nor 'labels'" in run("datasets", "list", "--task", "films").err

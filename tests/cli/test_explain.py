@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import io
-import json
 import sys
 from pathlib import Path
 
@@ -39,11 +37,11 @@ def test_csv_and_json_are_what_the_library_finds(run, table: Path, tags: Path) -
     X = np.asarray(data.X)
     del model.feature_names_in_
     found = model.explain(X, n_terms=3)
-    rows = list(csv.DictReader(io.StringIO(run("explain", tags, table, "-n", "3").out)))
+    rows = run("explain", tags, table, "-n", "3").rows
     assert [float(row["contribution"]) for row in rows] == found.columns["contribution"].tolist()
     assert [row["song"] for row in rows] == [f"s{k}" for k in found.columns["instance"]]
     assert {row["term"] for row in rows if row["kind"] == "feature"} <= set(WORDS)
-    lines = [json.loads(line) for line in run("explain", tags, table, "-n", "3", "--json").out.splitlines()]
+    lines = run("explain", tags, table, "-n", "3", "--json").json_lines
     assert [line["song"] for line in lines] == [f"s{k}" for k in range(60)]
     on = model.predict(X)
     for line, here in zip(lines, np.asarray(on.toarray() if hasattr(on, "toarray") else on) > 0, strict=True):
@@ -61,13 +59,13 @@ def test_training_instances_have_their_ids_or_are_rows_of_the_file_counted_from_
     data = cofactor.datasets.load_labels(table, [], recipe=model.recipe_)
     del model.feature_names_in_
     found = [row["term"] for row in model.explain(np.asarray(data.X)).records() if row["kind"] == "instance"]
-    rows = list(csv.DictReader(io.StringIO(run("explain", out, table).out)))
+    rows = run("explain", out, table).rows
     assert {row["value"] for row in rows} == {""}  # only features have values
     terms = [row["term"] for row in rows if row["kind"] == "instance"]
     assert terms == [f"training instance {term + 1}" for term in found]
     assert "training instance 60" in terms
     assert run("fit", table, "--labels", "tag", "--id", "song", "-m", "mlknn", "-o", out).status == 0
-    rows = csv.DictReader(io.StringIO(run("explain", out, table).out))
+    rows = run("explain", out, table).rows
     assert [row["term"] for row in rows if row["kind"] == "instance"] == [
         f"training instance s{term}" for term in found
     ]
@@ -79,7 +77,7 @@ def test_a_kernel_that_names_no_features_says_what_does(run, table: Path) -> Non
         options = ("--labels", "tag", "--id", "song", "--param", f"kernel={kernel}")
         assert run("fit", table, *options, "-o", out).status == 0
         found = run("explain", out, table, "-n", 2)
-        assert ("instance" in {row["kind"] for row in csv.DictReader(io.StringIO(found.out))}) == there
+        assert ("instance" in {row["kind"] for row in found.rows}) == there
         assert ("fit with --param kernel=linear, and all terms are features" in found.err) == there
 
 
@@ -100,9 +98,7 @@ def test_a_terminal_shows_them_one_below_the_other(
 
 
 def test_what_cannot_be_explained_is_refused(run, table: Path, tags: Path, model: Path) -> None:
-    assert "--label jazz: no label of the model: expected one of tag rock, tag pop" in (
-        run("explain", tags, table, "--label", "jazz").error
-    )
+    assert "--label jazz: no label of the model: expected one" in run("explain", tags, table, "--label", "jazz").error
     assert "FILE does not go with" in run("explain", model, table).error
     assert "is a model of labels: say what to explain, with FILE" in run("explain", tags).error
     assert "--item does not go with" in run("explain", tags, table, "--item", "3").error

@@ -1,6 +1,5 @@
 """``cofactor fit`` of a folder of shards, in this process and on a scheduler; what goes wrong says what to do."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -54,7 +53,7 @@ def test_without_a_model_one_that_needs_no_setting_is_fitted(run, folder: Path, 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_alpha_is_chosen_and_the_training_error_is_told(run, folder: Path, tmp_path: Path, monkeypatch) -> None:
     brief = ["--param", "max_iter=1"]
-    told = json.loads(run("fit", folder, "-m", "als", "--factors", "2", *brief, "--out", tmp_path / "m", "--json").out)
+    told = run("fit", folder, "-m", "als", "--factors", "2", *brief, "--out", tmp_path / "m", "--json").json
     data, model = ShardedRatings.open(folder).to_ratings(), cofactor.load(tmp_path / "m")
     assert told["alpha"] == model.alpha_ == model.validation_.best
     users, items = data.pairs()
@@ -108,9 +107,7 @@ def test_samples_of_users_stay_in_the_folder_where_that_is_asked(run, folder: Pa
     assert len(found[0][0].splitlines()) == 181
     assert (tmp_path / "folder").stat().st_size < (tmp_path / "memory").stat().st_size
     shutil.rmtree(folder / "users")
-    assert (
-        "what was found for users is not there; put the folder back" in run("predict", tmp_path / "folder", pairs).error
-    )
+    assert "what was found for users is not there; put the folder" in run("predict", tmp_path / "folder", pairs).error
 
 
 @pytest.mark.parametrize("command", [["recommend", "--all"], ["predict", "-"], ["similar", "--item", "1"]])

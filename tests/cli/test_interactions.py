@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +36,7 @@ def fitted(run, file: Path, *options: object) -> tuple[object, dict[str, object]
     out = file.with_suffix(".cofactor")
     outcome = run("fit", file, *options, "--out", out, "--json")
     assert outcome.status == 0, outcome.err
-    return cofactor.load(out), json.loads(outcome.out), " ".join(outcome.err.split())
+    return cofactor.load(out), outcome.json, outcome.said
 
 
 def test_users_and_items_alone_are_recognised(run, data: RatingDataset, clicks: Path) -> None:
@@ -49,7 +48,7 @@ def test_users_and_items_alone_are_recognised(run, data: RatingDataset, clicks: 
     found, expected = model.recommend([5], 4), direct.recommend([5], 4)
     assert np.array_equal(found.items, expected.items)
     assert np.array_equal(found.p_interact, expected.p_interact)
-    rows = json.loads(run("recommend", clicks.with_suffix(".cofactor"), "--user", 5, "-n", 4, "--json").out)
+    rows = run("recommend", clicks.with_suffix(".cofactor"), "--user", 5, "-n", 4, "--json").json
     assert [set(row) for row in rows] == [{"user", "rank", "item", "score", "p_interact"}] * 4
     assert [row["item"] for row in rows] == found.items[0].tolist()
     assert [row["p_interact"] for row in rows] == pytest.approx(found.p_interact[0], rel=1e-5)
@@ -87,11 +86,7 @@ def test_ratings_are_read_as_interactions_when_asked_or_equal(run, data: RatingD
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        (
-            "1,2\n1,3\n",
-            ["-m", "mmmf"],
-            "holds interactions, and MMMF learns from ratings, what users like more and less",
-        ),
+        ("1,2\n1,3\n", ["-m", "mmmf"], "holds interactions, and MMMF learns from ratings, what users like more and"),
         ("1,2,4\n1,3,4\n2,3,4\n", ["-m", "als"], "models of interactions are popularity, ease, "),
         (NEGATIVE, [], "line 3, column 'plays': the count is -1, expected a number of at least 0"),
         ("user,item,plays\n1,2,0\n", [], "column 'plays': all counts are 0"),
@@ -148,15 +143,12 @@ def test_counts_that_would_be_levels_are_told(run, data: RatingDataset, tmp_path
     counts = 1 + (data.X[:, 0] * data.X[:, 1]) % 23 % np.array([2, 3, 23])[data.X[:, 1] % 3]
     file.write_text("\n".join(f"{user},{item},{n}" for (user, item), n in zip(data.X.tolist(), counts, strict=True)))
     outcome = run("fit", file, "-m", "als", "--alpha", 1, "--factors", 2, "-o", tmp_path / "x")
-    assert "look like counts, with 23 distinct ones" in " ".join(outcome.err.split())
-    assert "--count 2 takes them as such" in " ".join(outcome.err.split())
+    assert "look like counts, with 23 distinct ones" in outcome.said
+    assert "--count 2 takes them as such" in outcome.said
     _, _, told = fitted(run, file, "-m", "ease", "--count", 2)
     assert told == ""
     file.write_text("\n".join(f"{k % 20},{k},{7 * k}" for k in range(200)))
-    assert (
-        "if they say how often users interacted with something, name their column with --count"
-        in run("fit", file).error
-    )
+    assert "if they say how often users interacted with something, name their column with" in run("fit", file).error
 
 
 def test_interactions_are_told_where_ratings_are_passed_over(run, csv: Path) -> None:
@@ -168,14 +160,14 @@ def test_short_lists_are_told(run, clicks: Path) -> None:
     fitted(run, clicks)
     file = clicks.with_suffix(".cofactor")
     outcome = run("recommend", file, "--all", "-n", 40, "--json")
-    n_short = len({row["user"] for row in json.loads(outcome.out)})
-    told = " ".join(outcome.err.split())
+    n_short = len({row["user"] for row in outcome.json})
+    told = outcome.said
     assert f"note: {n_short} users get fewer than 40 items, since no more are left: --include-seen adds what" in told
     assert run("recommend", file, "--user", 5, "-n", 40, "--include-seen", "--json").err == ""
     none = run("recommend", file, "--user", 5, "--min-support", 99, "--json")
-    assert json.loads(none.out) == []
-    assert "1 user gets fewer than 10 items, 1 of them none" in " ".join(none.err.split())
-    assert "--min-support leaves fewer" in " ".join(none.err.split())
+    assert none.json == []
+    assert "1 user gets fewer than 10 items, 1 of them none" in none.said
+    assert "--min-support leaves fewer" in none.said
 
 
 def test_recommend_reads_a_file_as_fit_does(run, csv: Path, plays: Path, tmp_path: Path) -> None:
@@ -211,12 +203,12 @@ def test_what_models_of_interactions_cannot(run, csv: Path, clicks: Path, tmp_pa
     assert "-likes 4: there are no ratings" in run("evaluate", clicks, "-m", "ease", "--likes", 4, "--rank").error
     assert "holds interactions and ratings.csv ratings" in run("compare", clicks, csv, "-m", "ease", "--rank").error
     update = run("update", ease, csv, "--again", "--out", tmp_path / "later", "--json")
-    assert json.loads(update.out)["new_ratings"] == 960
+    assert update.json["new_ratings"] == 960
 
 
 def test_evaluate_and_compare(run, data: RatingDataset, plays: Path) -> None:
     outcome = run("evaluate", plays, "-m", "recommender", "-m", "ease", "--at", 5, "--json")
-    found = json.loads(outcome.out)
+    found = outcome.json
     assert list(found["summary"]) == ["popularity", "Recommender", "EASE"]
     n_held_out = int(np.round(0.2 * np.unique(data.X[:, 0], return_counts=True)[1]).sum())
     n_open = 60 * 40 - data.n_ratings + n_held_out  # all items that users are not known to have
@@ -232,10 +224,10 @@ def test_evaluate_and_compare(run, data: RatingDataset, plays: Path) -> None:
 def test_recommend_from_data(run, clicks: Path) -> None:
     outcome = run("recommend", clicks, "--user", 5, "-n", 3, "--json")
     assert "a Recommender was fitted in" in outcome.err
-    assert f"cofactor fit {clicks} --out model.cofactor keeps it" in " ".join(outcome.err.split())
+    assert f"cofactor fit {clicks} --out model.cofactor keeps it" in outcome.said
     fitted(run, clicks)
     again = run("recommend", clicks.with_suffix(".cofactor"), "--user", 5, "-n", 3, "--json")
-    assert json.loads(outcome.out) == json.loads(again.out)
+    assert outcome.json == again.json
     assert "holds labels, of which no items can be recommended" in run("recommend", "emotions", "--all").error
 
 
@@ -244,7 +236,7 @@ def test_a_recommender_of_ratings_recommends_and_predicts(run, csv: Path) -> Non
     model, facts, _ = fitted(run, csv, *few)
     assert facts["parts"] == ["EASE", "OrdinalProbit"]
     file = csv.with_suffix(".cofactor")
-    rows = json.loads(run("recommend", file, "--user", 5, "-n", 3, "--json").out)
+    rows = run("recommend", file, "--user", 5, "-n", 3, "--json").json
     found = model.recommend([5], 3)
     assert [row["item"] for row in rows] == found.items[0].tolist()
     for name in ("p_interact", "p_like"):
@@ -252,12 +244,12 @@ def test_a_recommender_of_ratings_recommends_and_predicts(run, csv: Path) -> Non
     pairs = [(5, row["item"]) for row in rows]
     assert [row["prediction"] for row in rows] == model.predict(pairs).tolist()
     assert model.predict(pairs).tolist() == model.rating_model_.predict(pairs).tolist()
-    by_rating = json.loads(run("recommend", file, "--user", 5, "-n", 3, "--rank-by", "rating", "--json").out)
+    by_rating = run("recommend", file, "--user", 5, "-n", 3, "--rank-by", "rating", "--json").json
     assert [row["item"] for row in by_rating] == model.rating_model_.recommend([5], 3)[0][0].tolist()
     assert "--rank-by rating" in run("recommend", file, "--user", 5, "--quantile", 0.9).error
     assert "expected one of 'like'" in run("recommend", file, "--user", 5, "--rank-by", "taste").error
     new = run("recommend", file, "--ratings", "-", "-n", 2, "--json", stdin=b"ann,3\nann,7\n")
-    assert [row["user"] for row in json.loads(new.out)] == ["ann", "ann"]
+    assert [row["user"] for row in new.json] == ["ann", "ann"]
     table = csv.with_name("predicted.csv")
     assert run("predict", file, csv, "--proba", "--out", table).status == 0
     assert table.read_text().startswith("user,item,prediction,score,p_1,")

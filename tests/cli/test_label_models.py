@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from pathlib import Path
 
 import numpy as np
@@ -45,11 +42,11 @@ def test_lists_as_parameters(run, table: Path, tmp_path: Path, order: str) -> No
 
 def test_label_sets_of_a_model_that_decodes_them(run, table: Path, tmp_path: Path) -> None:
     out = tmp_path / "sets"
-    facts = json.loads(run("fit", table, *OPTIONS, *SETS, "-o", out, "--json").out)
+    facts = run("fit", table, *OPTIONS, *SETS, "-o", out, "--json").json
     assert facts["threshold"] is None
     model = cofactor.load(out)
     del model.feature_names_in_
-    found = list(csv.DictReader(io.StringIO(run("predict", out, table, "--form", "table").out)))
+    found = run("predict", out, table, "--form", "table").rows
     data = np.loadtxt(table, delimiter=",", skiprows=1)
     predicted = model.predict(data[:, :4]).toarray()
     assert [[int(row[f"tag {name}"]) for name in "abc"] for row in found] == predicted.tolist()
@@ -61,9 +58,4 @@ def test_label_sets_beside_a_model_that_decides_label_by_label(run, table: Path)
     assert error.startswith("--threshold joint: PLST does not decode label sets by itself; these do: brknn, ")
     both = run("evaluate", table, *OPTIONS, *SETS, "-m", "plst", "--folds", 2, "--json")
     assert "--threshold joint does not concern PLST, which decides as with --threshold auto" in both.err
-    assert list(json.loads(both.out)["results"]) == [
-        "LabelPowerset",
-        "LabelPowerset + joint",
-        "PLST",
-        "frequent labels",
-    ]
+    assert list(both.json["results"]) == ["LabelPowerset", "LabelPowerset + joint", "PLST", "frequent labels"]

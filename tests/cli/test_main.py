@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import signal
 import subprocess
@@ -12,10 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.children import answer_of
+from tests.together import together
 from typer.testing import CliRunner
 
 import cofactor
-from cofactor.cli import fit, main
+from cofactor.cli import fit
 from cofactor.cli.app import EXAMPLES, app
 from cofactor.cli.errors import explain
 from cofactor.errors import InvalidInputError, MissingPackageError
@@ -24,12 +24,7 @@ from cofactor.service.options import parse_levels
 COMMANDS = ["demo", "doctor", "datasets", "fit", "predict", "recommend", "update", "evaluate"]
 
 
-def test_version(run) -> None:
-    outcome = run("--version")
-    assert (outcome.status, outcome.out) == (0, f"cofactor {cofactor.__version__}\n")
-
-
-@pytest.mark.parametrize("command", [*([name] for name in COMMANDS), *(["datasets", n] for n in ("list", "path"))])
+@together("command", [*([name] for name in COMMANDS), *(["datasets", n] for n in ("list", "path"))])
 def test_help_fits_a_terminal_of_80_columns_and_shows_examples(command: list[str]) -> None:
     result = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": "80", "TERM": "dumb"})
     assert result.exit_code == 0
@@ -39,12 +34,7 @@ def test_help_fits_a_terminal_of_80_columns_and_shows_examples(command: list[str
         assert example in text
 
 
-def test_help_lists_every_command() -> None:
-    output = CliRunner().invoke(app, ["--help"]).output
-    assert [name for name in COMMANDS if re.search(rf"│ {name} ", output)] == COMMANDS
-
-
-@pytest.mark.parametrize("command", sorted(EXAMPLES))
+@together("command", sorted(EXAMPLES))
 def test_examples_in_the_help_use_options_that_exist(command: str) -> None:
     output = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output
     options = set(re.findall(r"(?<!\S)--?[a-z-]+", output.partition("Examples")[0]))
@@ -84,7 +74,7 @@ def test_status_of_the_process(process, csv: Path) -> None:
     assert process("fit", "nowhere.csv").error.startswith("nowhere.csv: no such file, and no known data set (")
     fitted = process("fit", csv, "--alpha", 3, "--json", "--out", "new.cofactor")
     assert (fitted.status, fitted.err) == (0, "")
-    assert json.loads(fitted.out)["users"] == 60
+    assert fitted.json["users"] == 60
 
 
 def test_a_bug_keeps_its_traceback(run, csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +177,3 @@ def test_an_interrupted_fit_leaves_nothing_behind(
 def test_python_m_cofactor_is_the_command() -> None:
     done = subprocess.run([sys.executable, "-m", "cofactor", "--version"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, f"cofactor {cofactor.__version__}\n")
-
-
-def test_main_returns_a_status_for_scripts() -> None:
-    assert main(["--help"]) == 0

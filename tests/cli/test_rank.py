@@ -17,7 +17,7 @@ OPTIONS = ["-m", "als", "--alpha", 3, "--factors", 4, "--rank"]
 def test_numbers_equal_the_library(run, data: RatingDataset, csv: Path) -> None:
     given = ["--at", "5,10", "--likes", 4, "--seed", 5, "--auc", "--splits", 2, "--json"]
     outcome = run("evaluate", csv, *OPTIONS, *given)
-    found = json.loads(outcome.out)
+    found = outcome.json
     model = ALS(4, 3.0, levels=data.scale, random_state=5)
     direct = evaluate_recommendations(model, data.X, data.y, "per-user", 2, 5, at=(5, 10), likes=4, auc=True).summary()
     assert list(found["summary"]) == ["popularity", "ALS"]
@@ -40,7 +40,7 @@ def test_table(run, csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("protocol", ["new-users", "strong"])
 def test_protocols(run, csv: Path, protocol: str) -> None:
-    found = json.loads(run("evaluate", csv, *OPTIONS, "-p", protocol, "--test-users", 0.2, "--json").out)
+    found = run("evaluate", csv, *OPTIONS, "-p", protocol, "--test-users", 0.2, "--json").json
     assert found["protocol"] == protocol
     assert found["summary"]["ALS"]["ndcg@10"]["users"] == 12
 

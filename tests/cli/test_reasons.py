@@ -1,8 +1,5 @@
 """explain and recommend --why of ratings: what the library finds, titles, and what is refused."""
 
-import csv
-import io
-import json
 from pathlib import Path
 
 import pytest
@@ -21,12 +18,12 @@ def test_reasons_are_what_the_library_finds(run, als: Path, tmp_path: Path) -> N
     (tmp_path / "titles.csv").write_text("id,title\n3,Up\n7,Alien\n")
     titles = ("--titles", tmp_path / "titles.csv")
     why = cofactor.load(als).explain(5, [3, 7])
-    rows = list(csv.DictReader(io.StringIO(run("explain", als, "--user", 5, "--item", 3, "-i", 7, *titles).out)))
+    rows = run("explain", als, "--user", 5, "--item", 3, "-i", 7, *titles).rows
     found = why.explanation(10).columns
     assert [float(row["contribution"]) for row in rows] == found["contribution"].tolist()
     assert [row["term"] for row in rows] == ["" if term is None else str(term) for term in found["term"]]
     assert {row["title"] for row in rows} == {"Up", "Alien"}
-    lines = [json.loads(line) for line in run("explain", als, "-u", 5, "-i", 3, "-i", 7, "--json").out.splitlines()]
+    lines = run("explain", als, "-u", 5, "-i", 3, "-i", 7, "--json").json_lines
     assert [(line["user"], line["item"]) for line in lines] == [(5, 3), (5, 7)]
     for line, score in zip(lines, why.scores, strict=True):
         assert sum(term["contribution"] for term in line["terms"]) == pytest.approx(line["score"])
@@ -34,7 +31,7 @@ def test_reasons_are_what_the_library_finds(run, als: Path, tmp_path: Path) -> N
 
 
 def test_lists_say_why(run, als: Path, tmp_path: Path) -> None:
-    listed = json.loads(run("recommend", als, "--user", 5, "--user", 6, "-n", 2, "--why", "--json").out)
+    listed = run("recommend", als, "--user", 5, "--user", 6, "-n", 2, "--why", "--json").json
     model = cofactor.load(als)
     for row in listed:
         why = model.explain(row["user"], [row["item"]])
@@ -42,9 +39,7 @@ def test_lists_say_why(run, als: Path, tmp_path: Path) -> None:
         assert row["because"] == "; ".join(names)
     own = listed[0]["because"].split(" ")[0]
     (tmp_path / "titles.csv").write_text(f"{own},Up\n7,Alien\n")
-    titled = json.loads(
-        run("recommend", als, "-u", 5, "-n", 1, "--why", "--titles", tmp_path / "titles.csv", "--json").out
-    )
+    titled = run("recommend", als, "-u", 5, "-n", 1, "--why", "--titles", tmp_path / "titles.csv", "--json").json
     assert titled[0]["because"].startswith("Up (")
 
 

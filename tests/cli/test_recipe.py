@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -118,7 +117,7 @@ def test_a_fit_says_what_became_of_text(run, table: Path, tmp_path: Path) -> Non
     measured = run("evaluate", table, *options, *FAST, "--splits", 2, "--json")
     assert measured.err.splitlines() == expected
     named = run("evaluate", table, *options[:3], "remark", "--id", "beach", *FAST, "--splits", 2, "--json")
-    first, second = (json.loads(one.out)["results"]["PLST"][0]["micro_f1"] for one in (measured, named))
+    first, second = (one.json["results"]["PLST"][0]["micro_f1"] for one in (measured, named))
     assert first == second  # ids are no feature
 
 
@@ -150,7 +149,7 @@ def test_ids_stand_in_every_form_of_output(run, table: Path, model: Path, tmp_pa
     assert [line[:4] for line in run("predict", model, table, "--top", 2).out.splitlines()[1:4]] == ["b000"] * 2 + [
         "b001"
     ]
-    records = [json.loads(line) for line in run("predict", model, table, "--json").out.splitlines()]
+    records = run("predict", model, table, "--json").json_lines
     assert [record["beach"] for record in records[:2]] == ["b000", "b001"]
     numbered = tmp_path / "numbered.csv"
     numbered.write_text(table.read_text().replace("beach,", "place,").replace("\nb", "\n"))

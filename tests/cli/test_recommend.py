@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ NEW = "user,item,rating\nann,3,5\nann,7,1\nbob,3,2\nbob,9,4\nbob,11,5\n"
 
 
 def test_known_users_get_what_the_library_recommends(run, model: Path) -> None:
-    found = json.loads(run("recommend", model, "--user", 5, "--user", 2, "-n", 3, "--json").out)
+    found = run("recommend", model, "--user", 5, "--user", 2, "-n", 3, "--json").json
     fitted = cofactor.load(model)
     items, scores = fitted.recommend([5, 2], 3)
     assert [row["user"] for row in found] == [5, 5, 5, 2, 2, 2]
@@ -56,7 +55,7 @@ def test_lists_are_written_a_few_users_at_a_time(run, model: Path, tmp_path: Pat
 
 def test_seen_items_are_left_out_unless_asked_for(run, data: RatingDataset, model: Path) -> None:
     def items(*options: str) -> set[int]:
-        found = json.loads(run("recommend", model, "--user", 5, "-n", 40, "--json", *options).out)
+        found = run("recommend", model, "--user", 5, "-n", 40, "--json", *options).json
         return {row["item"] for row in found}
 
     seen = set(data.X[data.X[:, 0] == 5, 1].tolist())
@@ -67,11 +66,11 @@ def test_seen_items_are_left_out_unless_asked_for(run, data: RatingDataset, mode
 def test_candidates(run, model: Path, tmp_path: Path) -> None:
     file = tmp_path / "candidates.txt"
     file.write_text("item\n3\n8\n\n12\n")
-    found = json.loads(run("recommend", model, "--user", 5, "--include-seen", "--candidates", file, "--json").out)
+    found = run("recommend", model, "--user", 5, "--include-seen", "--candidates", file, "--json").json
     assert {row["item"] for row in found} == {3, 8, 12}
     outcome = run("recommend", model, "--user", 5, "--candidates", "-", "--include-seen", stdin=b"3\n8\n\n999\n1000\n")
     note = "standard input: items that were not in training are left out: 2 of 4, the first is '999' in line 4"
-    assert note in " ".join(outcome.err.split())
+    assert note in outcome.said
     error = run("recommend", model, "--user", 5, "--candidates", "-", stdin=b"\n998\n999\n").error
     assert error.startswith("standard input, line 2: item '998' was not in training, and no other one")
     assert "holds no item ids" in run("recommend", model, "--user", 5, "--candidates", "-").error
@@ -81,7 +80,7 @@ def test_items_are_left_out(run, model: Path, tmp_path: Path) -> None:
     def items(content: str) -> dict[int, set[int]]:
         (tmp_path / "out.csv").write_text(content)
         options = ("--user", 5, "--user", 2, "-n", 40, "--include-seen", "--json")
-        found = json.loads(run("recommend", model, *options, "--exclude", tmp_path / "out.csv").out)
+        found = run("recommend", model, *options, "--exclude", tmp_path / "out.csv").json
         return {user: {row["item"] for row in found if row["user"] == user} for user in (5, 2)}
 
     everything = items("999\n")
@@ -94,8 +93,8 @@ def test_items_are_left_out(run, model: Path, tmp_path: Path) -> None:
     error = run("recommend", model, "--all", "--exclude", tmp_path / "out.csv").error
     assert "out.csv, line 2: expected user and item, and nothing else, found 8" in error
     outcome = run("recommend", model, "--user", 5, "--exclude", "-", stdin=b"3\n999\n")
-    assert "1 line names what the model does not know" in " ".join(outcome.err.split())
-    assert "the first is line 2, 999" in " ".join(outcome.err.split())
+    assert "1 line names what the model does not know" in outcome.said
+    assert "the first is line 2, 999" in outcome.said
     damaged = "standard input: the Parquet file is damaged or cut short"
     assert run("recommend", model, "-u", 5, "--exclude", "-", stdin=b"PAR1\x80").error.startswith(damaged)
     for options, message in (
@@ -107,7 +106,7 @@ def test_items_are_left_out(run, model: Path, tmp_path: Path) -> None:
 
 def test_rules_of_lists(run, data: RatingDataset, model: Path, tmp_path: Path) -> None:
     def items(*options: object) -> list[int]:
-        found = json.loads(run("recommend", model, "--user", 5, "-n", 8, "--json", *options).out)
+        found = run("recommend", model, "--user", 5, "-n", 8, "--json", *options).json
         return [row["item"] for row in found]
 
     fitted, groups = cofactor.load(model), tmp_path / "groups.csv"
@@ -136,7 +135,7 @@ def test_rules_of_lists(run, data: RatingDataset, model: Path, tmp_path: Path) -
     ):
         outcome = run("recommend", model, "--user", 5, *wrong)
         assert outcome.status == 2
-        assert message in " ".join(outcome.err.split())
+        assert message in outcome.said
     (tmp_path / "none.csv").write_text("item,group\nx,y\n")
     error = run("recommend", model, "--user", 5, "--groups", tmp_path / "none.csv", "--per-group", 1).error
     assert "has the group of no item that was in training" in error
@@ -149,7 +148,7 @@ def test_rules_of_lists(run, data: RatingDataset, model: Path, tmp_path: Path) -
 
 
 def test_new_users_are_folded_in(run, model: Path) -> None:
-    found = json.loads(run("recommend", model, "--ratings", "-", "-n", 4, "--json", stdin=NEW.encode()).out)
+    found = run("recommend", model, "--ratings", "-", "-n", 4, "--json", stdin=NEW.encode()).json
     pairs = [("ann", 3), ("ann", 7), ("bob", 3), ("bob", 9), ("bob", 11)]
     items, _ = cofactor.load(model).fold_in(pairs, [5, 1, 2, 4, 5]).recommend(["ann", "bob"], 4)
     assert [row["user"] for row in found] == ["ann"] * 4 + ["bob"] * 4
@@ -159,7 +158,7 @@ def test_new_users_are_folded_in(run, model: Path) -> None:
 def test_one_of_the_new_users(run, model: Path, tmp_path: Path) -> None:
     file = tmp_path / "new.csv"
     file.write_text(NEW)
-    found = json.loads(run("recommend", model, "--ratings", file, "--user", "bob", "--json").out)
+    found = run("recommend", model, "--ratings", file, "--user", "bob", "--json").json
     assert {row["user"] for row in found} == {"bob"}
     assert not {row["item"] for row in found} & {3, 9, 11}
     assert run("recommend", model, "--ratings", file, "--user", "eve").error == f"--user eve: is not in {file}"
@@ -175,7 +174,7 @@ def test_users_of_training_are_folded_in_as_the_caller_says(run, data: RatingDat
     history = set(data.X[data.X[:, 0] == 5, 1].tolist())
     for known, seen in (("merge", history | {3}), ("replace", {3})):
         arguments = ["recommend", model, "--ratings", "-", "--known", known, "--user", 5, "-n", 40, "--json"]
-        found = json.loads(run(*arguments, stdin=new).out)
+        found = run(*arguments, stdin=new).json
         assert {row["item"] for row in found} == set(data.X[:, 1].tolist()) - seen
     lean = model.with_name("lean.cofactor")
     cofactor.load(model).save(lean, ratings=False)
@@ -189,7 +188,7 @@ def test_users_of_training_are_folded_in_as_the_caller_says(run, data: RatingDat
 def test_titles(run, model: Path, tmp_path: Path) -> None:
     titles = tmp_path / "titles.csv"
     titles.write_text("id,title\n" + "".join(f'{i},"Film, number {i}"\n' for i in range(40)))
-    found = json.loads(run("recommend", model, "--user", 5, "--titles", titles, "--json").out)
+    found = run("recommend", model, "--user", 5, "--titles", titles, "--json").json
     assert [row["title"] for row in found] == [f"Film, number {row['item']}" for row in found]
     titles.write_text("id,title\n1,Up\n2,Heat\n")
     other = tmp_path / "other.csv"
@@ -224,7 +223,7 @@ def test_tables_beside_the_model_may_be_parquet(run, model: Path, tmp_path: Path
     def answer(suffix: str) -> list[dict[str, Any]]:
         rules = ("--groups", tmp_path / f"groups.{suffix}", "--per-group", 3)
         files = ("--titles", tmp_path / f"titles.{suffix}", "--exclude", tmp_path / f"out.{suffix}")
-        return json.loads(run(*asked, *rules, *files).out)
+        return run(*asked, *rules, *files).json
 
     found = answer("parquet")
     assert found == answer("csv")
@@ -256,7 +255,7 @@ def test_titles_in_parquet_that_are_none(columns, message, run, model: Path, tmp
 def test_a_title_may_be_missing_in_parquet(run, model: Path, tmp_path: Path) -> None:
     file = tmp_path / "titles.parquet"
     pyarrow.parquet.write_table(pa.table({"id": list(range(40)), "title": [None, "Up", *[None] * 38]}), file)
-    found = json.loads(run("recommend", model, "-u", 5, "-n", 40, "--include-seen", "--titles", file, "--json").out)
+    found = run("recommend", model, "-u", 5, "-n", 40, "--include-seen", "--titles", file, "--json").json
     assert {row["item"]: row["title"] for row in found} == {row["item"]: "Up" * (row["item"] == 1) for row in found}
 
 
@@ -267,16 +266,14 @@ def test_titles_and_candidates_in_another_encoding(run, model: Path, tmp_path: P
     candidates.write_text("item\n3\n8\n", encoding="utf-16")
     arguments = ["recommend", model, "--user", 5, "--include-seen", "--json"]
     assert "give the right one with --encoding" in run(*arguments, "--titles", titles).error
-    found = json.loads(run(*arguments, "--titles", titles, "--encoding", "latin-1").out)
+    found = run(*arguments, "--titles", titles, "--encoding", "latin-1").json
     assert [row["title"] for row in found] == [f"Amélie {row['item']}" for row in found]
-    found = json.loads(run(*arguments, "--candidates", candidates, "--encoding", "utf-16").out)
+    found = run(*arguments, "--candidates", candidates, "--encoding", "utf-16").json
     assert {row["item"] for row in found} == {3, 8}
 
 
 def test_titles_of_a_known_data_set(run, data_dir: Path, model: Path) -> None:
-    found = json.loads(
-        run("recommend", model, "--user", 5, "-n", 40, "--include-seen", "--titles", "ml-100k", "--json").out
-    )
+    found = run("recommend", model, "--user", 5, "-n", 40, "--include-seen", "--titles", "ml-100k", "--json").json
     assert {row["item"]: row["title"] for row in found}[1] == "Toy Story (1995)"
 
 
@@ -285,10 +282,7 @@ def test_titles_of_a_known_data_set(run, data_dir: Path, model: Path) -> None:
     [
         ("user,item,rating\nann,3,9\n", "line 2, column 'rating': the rating 9 is not on the scale 1, 2, 3, 4, 5"),
         ("user,item,rating\nann,999,5\n", "holds only items that were not in training: 999"),
-        (
-            "user,item,rating\nann,3,5\nann,3,4\n",
-            "user ann has rated item 3 more than once (ratings 1 and 2 of the file)",
-        ),
+        ("user,item,rating\nann,3,5\nann,3,4\n", "user ann has rated item 3 more than once (ratings 1 and 2 of the"),
         ("user,item,rating\n", "standard input"),
         ("rating,x,item\n5,ann,3\n", "say which with --user-column"),
     ],

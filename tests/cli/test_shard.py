@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from pathlib import Path
 
@@ -21,7 +20,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_shards_of_files(run, file: Path, tmp_path: Path) -> None:
-    facts = json.loads(run("shard", file, "--out", tmp_path / "big", "--shards", "4", "--json").out)
+    facts = run("shard", file, "--out", tmp_path / "big", "--shards", "4", "--json").json
     found = ShardedRatings.open(tmp_path / "big")
     assert_same(found.to_ratings(), as_ratings(read_ratings(file)))
     assert (facts["shards"], facts["ratings"], facts["users"]) == (4, 300, len(found.users))
@@ -83,7 +82,7 @@ def test_options_of_reading(run, tmp_path: Path) -> None:
 def test_another_day(run, file: Path, tmp_path: Path) -> None:
     run("shard", file, "--out", tmp_path / "big", "--shards", "4")
     new = write(tmp_path / "b.parquet", {"user": [7, 9999], "movie": [500, 3], "rating": [1.0, 2.5]})
-    facts = json.loads(run("shard", new, "--into", tmp_path / "big", "--json").out)
+    facts = run("shard", new, "--into", tmp_path / "big", "--json").json
     assert (facts["new_ratings"], facts["new_users"], facts["new_items"], facts["ratings"]) == (2, 1, 1, 302)
     later = write(tmp_path / "c.csv", {"user": [9999], "movie": [4], "rating": [1.0]})
     assert "1 ratings, 0 users, 0 items" in run("shard", later, "--into", tmp_path / "big").out

@@ -1,6 +1,5 @@
 """similar: what the library finds, users, titles, and what is refused."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -13,15 +12,13 @@ from cofactor.ratings import URP
 
 def test_it_is_what_the_library_finds(run, model: Path, tmp_path: Path) -> None:
     (tmp_path / "titles.csv").write_text("id,title\n3,Up\n7,Alien\n")
-    found = json.loads(
-        run("similar", model, "-i", 3, "--item", 7, "-n", 2, "--titles", tmp_path / "titles.csv", "--json").out
-    )
+    found = run("similar", model, "-i", 3, "--item", 7, "-n", 2, "--titles", tmp_path / "titles.csv", "--json").json
     ids, similarities = cofactor.load(model).similar_items([3, 7], 2)
     assert [row["item"] for row in found] == [3, 3, 7, 7]
     assert [row["similar"] for row in found] == ids.ravel().tolist()
     assert [row["similarity"] for row in found] == pytest.approx(similarities.ravel().tolist(), rel=1e-6)
     assert {row["title"] for row in found} <= {"Up", "Alien", ""}
-    users = json.loads(run("similar", model, "--user", 5, "-n", 3, "--json").out)
+    users = run("similar", model, "--user", 5, "-n", 3, "--json").json
     assert [row["similar"] for row in users] == cofactor.load(model).similar_users([5], 3)[0][0].tolist()
 
 

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 import cofactor
-from cofactor.datasets import load_labels
 from cofactor.labels import PLST
 from cofactor.persistence import ModelFileError, read_model, write_model
 from cofactor.service import service_of, task_named
@@ -91,13 +90,6 @@ def test_options_that_do_not_fit(run, table: Path) -> None:
         told = run("fit", table, *options, *FAST)
         assert told.status == 2
         assert message in told.err
-
-
-def test_a_model_reads_files_in_python(table: Path, model: Path) -> None:
-    fitted = cofactor.load(model)
-    whole = load_labels(table, recipe=fitted.recipe_)
-    assert whole.label_names == tuple(fitted.label_names_)
-    assert fitted.recipe_.tags == ("sea; sand", "ski", "sun")
 
 
 def test_a_forged_vocabulary_is_refused(model: Path, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -118,7 +117,7 @@ def test_labels_that_a_training_part_does_not_know_are_left_out_of_its_measures(
     fold = int(split[1]) - 1
     assert [row["left_out"] for row in known] == [["l_z"] if k == fold else [] for k in range(2)]
     assert known[fold]["macro_f1"] == fewer[fold]["macro_f1"]
-    loaded = json.loads(run("evaluate", table, *OPTIONS, "-m", "plst", "--folds", 2, "--json").out)
+    loaded = run("evaluate", table, *OPTIONS, "-m", "plst", "--folds", 2, "--json").json
     assert loaded["results"]["PLST"][fold]["macro_f1"] == pytest.approx(fewer[fold]["macro_f1"])
 
 

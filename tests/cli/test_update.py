@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from copy import copy
 from pathlib import Path
 
@@ -25,7 +24,7 @@ def test_update_equals_the_library(run, data: RatingDataset, model: Path, tmp_pa
     X, y = np.array([[1000, 3], [1000, 5], [7, 999], [2, 3]]), np.array([5.0, 4.0, 1.0, 2.0])
     before, new = cofactor.load(model), written(tmp_path / "new.csv", X, y)
     direct = copy(before).update(X, y)
-    facts = json.loads(run("update", model, new, "--out", tmp_path / "updated.cofactor", "--json").out)
+    facts = run("update", model, new, "--out", tmp_path / "updated.cofactor", "--json").json
     found = cofactor.load(tmp_path / "updated.cofactor")
     pairs = [*X.tolist(), *data.X[:50].tolist()]
     assert np.array_equal(found.decision_function(pairs), direct.decision_function(pairs))
@@ -62,13 +61,13 @@ def test_json_says_what_was_warned_of(run, tmp_path: Path) -> None:
     """Also after a command that warned of something else."""
     clicks, model = tmp_path / "clicks.csv", tmp_path / "m.cofactor"
     clicks.write_text("user,item\n" + "".join(f"{k % 9},{k % 7}\n" for k in range(40)))
-    fitted = json.loads(run("fit", clicks, "-m", "ease", "--out", model, "--json").out)
+    fitted = run("fit", clicks, "-m", "ease", "--out", model, "--json").json
     assert fitted["warnings"] == []
     assert "no column beside users and items" in fitted["notes"][0]
-    twice = json.loads(run("update", model, clicks, "--json").out)
+    twice = run("update", model, clicks, "--json").json
     assert twice["warnings"] == ["40 interactions are what the fit took in, and not taken in twice; --again does it"]
-    assert json.loads(run("update", model, clicks, "--again", "--json").out)["warnings"] == []
-    lists = json.loads(run("recommend", model, "--all", "--out", tmp_path / "lists.csv", "--json").out)
+    assert run("update", model, clicks, "--again", "--json").json["warnings"] == []
+    lists = run("recommend", model, "--all", "--out", tmp_path / "lists.csv", "--json").json
     assert set(lists) == {"out", "rows", "warnings", "notes"}
     assert "get fewer than 10 items" in lists["notes"][0]
 
@@ -76,9 +75,7 @@ def test_json_says_what_was_warned_of(run, tmp_path: Path) -> None:
 def test_what_is_refused_leaves_the_file_as_it_was(run, data: RatingDataset, model: Path, tmp_path: Path) -> None:
     before = model.read_bytes()
     other_scale = written(tmp_path / "ten.csv", data.X[:3], np.array([10.0, 1.0, 2.0]))
-    assert (
-        "ten.csv, line 2, column 'rating': the rating 10 is not on the scale" in run("update", model, other_scale).error
-    )
+    assert "ten.csv, line 2, column 'rating': the rating 10 is not on the" in run("update", model, other_scale).error
     twice = written(tmp_path / "twice.csv", data.X[[0, 0]], np.array([1.0, 2.0]))
     assert "has rated item" in run("update", model, twice).error
     named = tmp_path / "named.csv"

@@ -5,13 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cofactor import published
-from cofactor.experiments import experiments
 from cofactor.experiments.papers import printed_cell
 from cofactor.experiments.plane import convergence
-
-
-def test_every_cell_says_which_code_takes_part() -> None:
-    assert all(one.code for each in experiments().values() for one in each.cells("full"))
 
 
 def test_a_printed_digit_has_a_say_in_a_key(monkeypatch: pytest.MonkeyPatch) -> None:

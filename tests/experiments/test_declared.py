@@ -164,10 +164,7 @@ ALS_ALONE = 'methods = [{name = "ALS"}]\n'
             'data = {a = {file = "tags.csv", labels = "tag", dorp = ["x0"]}}\nmethods = [{name = "PLST"}]',
             "no option 'dorp'; did you mean drop?",
         ),
-        (
-            DATA + ALS_ALONE + "n_splits = 0",
-            r"toml: n_splits=0: expected a whole number of at least 1 for holdout",
-        ),
+        (DATA + ALS_ALONE + "n_splits = 0", r"toml: n_splits=0: expected a whole number of at least 1 for holdout"),
         (DATA + ALS_ALONE + "splits = 'weka'", r"toml: splits='weka' is not known; did you mean weak"),
         (DATA + ALS_ALONE + "metrics = ['mea']", r"toml: metric 'mea' is not known; did you mean mae"),
         (

@@ -85,12 +85,7 @@ def fitted() -> Iterator[tuple[str, Any]]:
     own = PAIRS[:, 0] < 6
     yield (
         "OrdinalProbit, shadow users",
-        small(OrdinalProbit).fit(
-            PAIRS[own],
-            LEVELS[own],
-            shadow=(PAIRS[~own], LEVELS[~own]),
-            item_features=about,
-        ),
+        small(OrdinalProbit).fit(PAIRS[own], LEVELS[own], shadow=(PAIRS[~own], LEVELS[~own]), item_features=about),
     )
     for name, kind in (labels.MODELS | labels.TRANSFORMERS).items():
         yield name, small(kind).fit(FEATURES, LABELS)

@@ -229,9 +229,7 @@ def test_time_for_equal_names_grows_with_their_number(tmp_path):
 @pytest.mark.parametrize("read", [read_libsvm, iterate])
 def test_columns_out_of_proportion(read, tmp_path, monkeypatch):
     path = tmp_path / "f.svm"
-    assert "line 1: announces 100000000000 features, and more than 4,194,304 columns are refused" in refused(
-        read, path, b"1 100000000000 2\n0 0:1\n"
-    )
+    assert "line 1: announces 100000000000 features, and more than" in refused(read, path, b"1 100000000000 2\n0 0:1\n")
     assert "announces 5000000 labels" in refused(read, path, b"1 3 5000000\n0 0:1\n")
     message = refused(read, path, b"0 0:1\n1 16777216:1\n")
     assert "line 2: the index 16777216 is out of all proportion" in message
@@ -250,11 +248,11 @@ def test_columns_out_of_proportion(read, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("read", [read_ratings, read_libsvm, iterate, read_arff, read_mat])
 def test_what_unpacks_out_of_proportion(read, tmp_path, monkeypatch):
-    content = (SIZED if read in (read_libsvm, iterate) else b"1,2,3\n") + b"\n" * (5 << 18)
+    content = (SIZED if read in (read_libsvm, iterate) else b"1,2,3\n") + b"\n" * (5 << 14)
     data = mat(np.zeros((400, 400)), np.eye(400), True) if read is read_mat else gzip.compress(content)
-    monkeypatch.setenv("COFACTOR_MAX_UNPACKED", str(1 << 20))
+    monkeypatch.setenv("COFACTOR_MAX_UNPACKED", str(1 << 16))
     message = refused(read, tmp_path / "f.gz", data)
-    assert "is out of all proportion, and more than 1,048,576 bytes unpacked are refused" in message
+    assert "is out of all proportion, and more than 65,536 bytes unpacked are refused" in message
     assert "COFACTOR_MAX_UNPACKED" in message
     monkeypatch.delenv("COFACTOR_MAX_UNPACKED")
     with suppress(InvalidInputError):  # of the ARFF reader

@@ -28,22 +28,14 @@ pytestmark = pytest.mark.processes(warm=True)
 N_TRIALS = int(os.environ.get("COFACTOR_HOSTILE", "2"))
 ALONE = float(os.environ.get("COFACTOR_ALONE", "20"))  #: seconds until all processes have ended; 5 on a quiet machine
 
-COMPARED = ["-m", "als", "-m", "hmf", "--alpha", "5", "--factors", "3", "--splits", "5", "--seeds", "0,1"]
+COMPARED = ["-m", "als", "-m", "hmf", "--alpha", "5", "--factors", "3", "--splits", "3", "--seeds", "0,1"]
 TWO_JOBS = ["--jobs", "2"]
 COMMANDS = {
-    "fit": ["fit", "ratings.csv", "-m", "hmf", "--factors", "5", "--json"],
+    "fit": ["fit", "ratings.csv", "-m", "hmf", "--factors", "3", "--json"],
     "fit a sampler": ["fit", "ratings.csv", "-m", "ordinal-probit", "--param", "n_sweeps=200", "--json"],
     "compare": ["compare", "ratings.csv", *COMPARED, "--out", "out", "--json"],
     "compare, two jobs": ["compare", "ratings.csv", *COMPARED, "--out", "out", "--json", *TWO_JOBS],
-    "reproduce": [
-        "reproduce",
-        "thesis-figure-3.1",
-        "thesis-figure-3.4",
-        "--quick",
-        "--store",
-        "store",
-        "--json",
-    ],
+    "reproduce": ["reproduce", "thesis-figure-3.1", "thesis-figure-3.4", "--quick", "--store", "store", "--json"],
 }
 #: Which is tried when: workers take long to start, and that they end with their parent is told in test_running.py.
 TURNS = ["fit", "compare", "fit a sampler", "reproduce", *["compare, two jobs", "compare", "fit a sampler", "fit"] * 4]
@@ -169,7 +161,7 @@ def without_seconds(value: Any) -> Any:
 def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Place]]:
     """Make the place of a command, which runs there undisturbed first."""
     folder = tmp_path_factory.mktemp("kills")
-    data = make_ratings(60, 40, 3, density=0.4, random_state=0)
+    data = make_ratings(40, 30, 3, density=0.3, random_state=0)
     write_table(folder / "ratings.csv", {"user": data.X[:, 0], "item": data.X[:, 1], "rating": data.y})
     yield cache(lambda name: Place(name, folder / name.replace(" ", "-"), folder / "ratings.csv"))
     shutil.rmtree(folder)

@@ -21,6 +21,12 @@ def check_drawn_and_whole(ax: Axes) -> None:
     assert (np.concatenate([drawn[0], drawn[-1], drawn[:, 0], drawn[:, -1]]) == 255).all()
 
 
+def check_draws(ax: Axes) -> None:
+    """Draw all that is in a figure but for its pixels, without making room, which takes most of the time."""
+    ax.figure.set_layout_engine(None)  # type: ignore[union-attr]
+    ax.figure.draw_without_rendering()  # type: ignore[union-attr]
+
+
 def check_left_alone_and_freed(pictures: dict[str, tuple[Callable[..., Axes], tuple[Any, ...]]]) -> None:
     """Require of functions and their arguments that arguments stay as they are, and that no figure stays in memory."""
     before = {name: repr(arguments) for name, (_, arguments) in pictures.items()}

@@ -2,6 +2,7 @@
 
 import sys
 
+import matplotlib
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
@@ -10,13 +11,7 @@ from tests.together import together
 from cofactor.errors import InvalidInputError
 from cofactor.evaluation import Scores, nemenyi
 from cofactor.metrics import error_by_level
-from cofactor.plots import (
-    OKABE_ITO,
-    plot_critical_difference,
-    plot_error_by_level,
-    plot_learning_curves,
-    save_figure,
-)
+from cofactor.plots import OKABE_ITO, plot_critical_difference, plot_error_by_level, plot_learning_curves
 
 from .pixels import check_drawn_and_whole
 
@@ -126,6 +121,15 @@ def test_a_long_bar_and_long_names_have_room():
     check_drawn_and_whole(ax)
 
 
+def test_scikit_posthocs_leaves_no_figure_of_pyplot_and_no_settings():
+    before = matplotlib.rcParams.copy()  # dict() would import pyplot to find a backend
+    plot_critical_difference(OUTCOME)
+    from matplotlib import pyplot  # scikit-posthocs imports it
+
+    assert pyplot.get_fignums() == []
+    assert [key for key in before if key != "backend" and matplotlib.rcParams[key] != before[key]] == []
+
+
 def test_without_scikit_posthocs(monkeypatch):
     monkeypatch.setitem(sys.modules, "scikit_posthocs", None)
     with pytest.raises(ImportError, match=r"pip install 'cofactor\[stats\]'"):
@@ -203,28 +207,3 @@ def test_shares_are_shares(share):
 def test_learning_curves_of_another_form_are_refused(curves, message):
     with pytest.raises(InvalidInputError, match=message):
         plot_learning_curves(curves)
-
-
-# --- all of them --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", PICTURES)
-def test_renders_into_given_axes_with_labels_and_nothing_cut_off(name, tmp_path):
-    from matplotlib.figure import Figure
-
-    function, arguments = PICTURES[name]
-    left, right = Figure().subplots(1, 2)
-    assert function(*arguments, ax=right) is right
-    assert not left.has_data()
-    ax = function(*arguments)
-    assert ax.get_xlabel()
-    save_figure(ax, tmp_path / "a.png")
-    check_drawn_and_whole(ax)
-
-
-@pytest.mark.parametrize("name", PICTURES)
-def test_without_matplotlib(name, monkeypatch):
-    function, arguments = PICTURES[name]
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"pip install 'cofactor\[plots\]'"):
-        function(*arguments)

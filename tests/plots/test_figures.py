@@ -14,13 +14,19 @@ def tradeoff(ax=None):
     return plot_tradeoff({"HMF": ([0.1, 0.3, 0.5], [0.75, 0.70, 0.73])}, ax=ax)
 
 
+def line():
+    ax = Figure(figsize=(1, 1)).subplots()
+    ax.plot([0, 1])
+    return ax
+
+
 @pytest.mark.parametrize(("name", "start"), [("a.png", b"\x89PNG"), ("a.SVG", b"<?xml"), ("a.pdf", b"%PDF-")])
 def test_formats_are_equal_to_the_byte(tmp_path, name, start, monkeypatch):
-    save_figure(tradeoff(), tmp_path / name)
+    save_figure(line(), tmp_path / name)
     first = (tmp_path / name).read_bytes()
     assert first.startswith(start)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1000000")  # as if written at another time
-    save_figure(tradeoff().figure, tmp_path / name)
+    save_figure(line().figure, tmp_path / name)
     assert (tmp_path / name).read_bytes() == first
     assert os.listdir(tmp_path) == [name]
 
@@ -41,10 +47,9 @@ def test_a_notebook_shows_the_picture(tmp_path):
     """What the last line of a cell returns, also after it went through a pickle."""
     ax = tradeoff()
     save_figure(ax, tmp_path / "a.png")
-    for one in (ax, pickle.loads(pickle.dumps(ax))):
-        picture, size = one._repr_png_()
-        assert picture == (tmp_path / "a.png").read_bytes()
-        assert size == {"width": 614, "height": 403}  # 6.4 by 4.2 inches
+    picture, size = pickle.loads(pickle.dumps(ax))._repr_png_()
+    assert picture == (tmp_path / "a.png").read_bytes()
+    assert size == {"width": 614, "height": 403}  # 6.4 by 4.2 inches
 
 
 def test_failure_leaves_the_old_file(tmp_path, monkeypatch):

@@ -1,10 +1,7 @@
 """Pictures of label models: what is drawn, where, and what is refused."""
 
-import sys
-
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from scipy import sparse
 from tests.together import together
@@ -17,12 +14,11 @@ from cofactor.plots import (
     plot_label_tree,
     plot_threshold_curves,
     prediction_table,
-    save_figure,
 )
 from cofactor.plots.figures import shortened
 from cofactor.plots.trees import tree_positions
 
-from .pixels import check_drawn_and_whole, check_left_alone_and_freed
+from .pixels import check_draws
 
 Y = np.array([[1, 0, 1, 0, 0], [1, 0, 1, 0, 0], [0, 1, 0, 1, 0], [0, 1, 1, 1, 0]])
 GROUPS = [4, 2, 4, 2, 7]
@@ -37,7 +33,6 @@ NODES = [
 ]
 CURVES = {"PLST": ([0.0, -0.2, 0.2], [0.4, 0.6, 0.2]), "OMF": ([-0.1, 0.1], [0.5, 0.7])}
 PICTURES = {
-    "cooccurrence": (plot_cooccurrence, (Y,)),
     "grouped cooccurrence": (plot_cooccurrence, (Y, GROUPS)),
     "group sparsity": (plot_group_sparsity, (V, GROUPS)),
     "threshold curves": (plot_threshold_curves, (CURVES, {"PLST": -0.2})),
@@ -45,44 +40,8 @@ PICTURES = {
 }
 
 
-def draw(name, **kwargs):
-    function, arguments = PICTURES[name]
-    return function(*arguments, **kwargs)
-
-
 def legend(ax):
     return [text.get_text() for text in ax.get_legend().get_texts()]
-
-
-@pytest.mark.parametrize("name", PICTURES)
-def test_renders_with_labels(name, tmp_path):
-    ax = draw(name, title="Emotions")
-    assert ax.get_xlabel()
-    assert ax.get_ylabel()
-    assert "Emotions" in ax.get_title(loc="left")
-    save_figure(ax, tmp_path / "a.png")
-    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
-    check_drawn_and_whole(ax)
-
-
-@together("name", PICTURES)
-def test_draws_into_given_axes(name):
-    figure = Figure()
-    left, right = figure.subplots(1, 2)
-    assert draw(name, ax=right) is right
-    assert right.has_data()
-    assert not left.has_data()
-
-
-def test_input_is_left_alone_and_figures_are_freed():
-    check_left_alone_and_freed(PICTURES)
-
-
-@pytest.mark.parametrize("name", PICTURES)
-def test_without_matplotlib(name, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"pip install 'cofactor\[plots\]'"):
-        draw(name)
 
 
 # --- co-occurrence ----------------------------------------------------------------------------------------------
@@ -121,7 +80,7 @@ def test_order_and_names_of_labels():
 def test_one_label_and_labels_that_never_meet():
     assert "within" not in plot_cooccurrence([[1], [0]]).get_title(loc="left")
     assert plot_cooccurrence([[1], [0]], [0]).get_title(loc="left") == "mean – within groups, – between"
-    plot_cooccurrence(np.eye(3), [0, 0, 1]).figure.canvas.draw()
+    check_draws(plot_cooccurrence(np.eye(3), [0, 0, 1]))
 
 
 @together(
@@ -172,7 +131,7 @@ def test_factors_are_sorted_by_the_group_that_uses_them_most():
     )
     dense = plot_group_sparsity(np.ones((2, 3)), [0, 0, 1])
     assert dense.get_title(loc="left").startswith("0 %")
-    plot_group_sparsity(np.zeros((2, 3)), [0, 0, 1]).figure.canvas.draw()
+    check_draws(plot_group_sparsity(np.zeros((2, 3)), [0, 0, 1]))
 
 
 @together(
@@ -233,14 +192,14 @@ def test_the_tree_shows_instances_and_shares():
     assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the root is at the top
 
 
-def test_a_root_alone_and_a_wide_tree(tmp_path):
+def test_a_root_alone_and_a_wide_tree():
     root = {"id": 0, "parent": None, "depth": 0, "n": 3, "n_retained": 3, "children": []}
     assert plot_label_tree([root]).get_title(loc="left") == "1 node, 0 of 3 instances retained by none"
     wide = [{**root, "n": 60, "children": list(range(1, 61))}]
     wide += [{**root, "id": k, "parent": 0, "depth": 1, "n": 1, "n_retained": 0} for k in range(1, 61)]
     ax = plot_label_tree(wide)
     assert not ax.texts
-    save_figure(ax, tmp_path / "wide.svg")
+    check_draws(ax)
 
 
 @together(

@@ -8,9 +8,11 @@ from matplotlib.colors import to_hex
 from scipy.stats import binomtest
 
 from cofactor.metrics import calibration_bins, expected_calibration_error
-from cofactor.plots import plot_reliability, plot_trace, save_figure
+from cofactor.plots import plot_reliability, plot_trace
 from cofactor.ratings import ALS
 from cofactor.samplers import Chain, split_r_hat
+
+from .pixels import check_draws
 
 STARS = [1, 2, 3, 4, 5]
 
@@ -60,12 +62,12 @@ def test_intervals_of_frequencies_are_those_of_wilson():
     np.testing.assert_allclose(ends, expected, atol=1e-5)  # 1.96 is rounded
 
 
-def test_reliability_with_many_bins_and_many_predictions(tmp_path):
+def test_reliability_with_many_bins_and_many_predictions():
     y, p = predicted(30_000)
     assert len(plot_reliability(y, p, STARS, n_bins=40).texts) == 0
     texts = {text.get_text() for text in plot_reliability(y, p, STARS, n_bins=2, over="all").texts}
     assert all(text.endswith("k") for text in texts)
-    save_figure(plot_reliability([1], [[0.0, 1.0]], [1, 2]), tmp_path / "one.png")
+    check_draws(plot_reliability([1], [[0.0, 1.0]], [1, 2]))
 
 
 def test_reliability_refuses_what_the_metric_refuses():
@@ -91,7 +93,7 @@ def test_trace_has_every_sweep_and_shows_whether_chains_agree():
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("sweeps", "log-likelihood")
 
 
-def test_trace_of_one_chain_of_short_chains_and_without_burn_in(tmp_path):
+def test_trace_of_one_chain_of_short_chains_and_without_burn_in():
     assert plot_trace(sampled(1)).get_legend().get_title().get_text() == ""
     assert plot_trace(sampled(2, 13)).get_legend().get_title().get_text() == ""
     without = plot_trace(sampled(2, 8, 0))
@@ -102,7 +104,7 @@ def test_trace_of_one_chain_of_short_chains_and_without_burn_in(tmp_path):
     ax = plot_trace(uneven)
     assert [len(line.get_xdata()) for line in ax.lines] == [40, 25]
     assert ax.get_legend().get_title().get_text().startswith("R-hat 1.")
-    save_figure(plot_trace(sampled(1, 1, 5)), tmp_path / "one.png")
+    check_draws(plot_trace(sampled(1, 1, 5)))
 
 
 def test_trace_of_models_without_chains():

@@ -134,7 +134,7 @@ class Models:
 @pytest.fixture(scope="package")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
     folder = tmp_path_factory.mktemp("models")
-    large = make_ratings(943, 1682, 3, density=0.063, random_state=0)
+    large = make_ratings(400, 300, 3, density=0.2, random_state=0)
     small = make_ratings(40, 30, 2, density=0.4, random_state=0)
     X = np.array([(f"user {u}", f"film/{i} é") for u, i in small.X.tolist()], dtype=object)
     fitted = Models(

@@ -51,10 +51,5 @@ def test_it_is_warned_of_keys_that_all_may_read(tmp_path) -> None:
 def test_which_names_are_served() -> None:
     assert served_hosts("127.0.0.1") == {"localhost", "127.0.0.1", "::1"}
     assert served_hosts("0.0.0.0") is served_hosts("127.0.0.1", ["*"]) is None
-    assert served_hosts("0.0.0.0", ["Films.example.org"]) == {
-        "localhost",
-        "127.0.0.1",
-        "::1",
-        "0.0.0.0",
-        "films.example.org",
-    }
+    ours = {"localhost", "127.0.0.1", "::1", "0.0.0.0"}
+    assert served_hosts("0.0.0.0", ["Films.example.org"]) == ours | {"films.example.org"}

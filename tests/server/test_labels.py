@@ -27,6 +27,7 @@ from cofactor.service import service_of
 from cofactor.service.label_service import without_names
 
 TAGS, WHY = "/v1/tags", "/v1/explanations"
+CLICKED = {"ratings": [{"item": 3}]}
 WORDS = ("cough", "fever", "chest", "kidney", "reflux", "pain")
 
 
@@ -276,13 +277,7 @@ def test_reasons_for_items(tagging: Tagging, models: Models) -> None:
         (WHY, {"user": 7, "items": [3], "row": {}, "model": "stars"}, 422, "row", None),
         (WHY, {"user": "none", "items": [3], "model": "stars"}, 404, "user", "none"),
         (WHY, {"user": 7, "items": [3, "none"], "model": "stars"}, 404, "items[1]", "none"),
-        (
-            WHY,
-            {"user": {"ratings": [{"item": 3}]}, "items": [5], "model": "stars"},
-            422,
-            "user.ratings[0].rating",
-            None,
-        ),
+        (WHY, {"user": CLICKED, "items": [5], "model": "stars"}, 422, "user.ratings[0].rating", None),
         ("/v1/recommendations", {"users": [7]}, 422, "model", "default"),
         ("/v1/predictions", {"pairs": [{"user": 7, "item": 3}], "model": "texts"}, 422, "model", "texts"),
         ("/v1/users/7/recommendations", None, 422, "model", "default"),

@@ -109,7 +109,7 @@ class Page:
         self.until(lambda: self.parts("found", "li") or self.parts("text", "textarea"))
 
     def until(self, holds: Callable[[], Any]) -> Any:
-        return WebDriverWait(self.browser, 20, 0.02).until(lambda _: holds())
+        return WebDriverWait(self.browser, 20, 0.1).until(lambda _: holds())
 
     def parts(self, name: str, within: str = "") -> list[WebElement]:
         return self.browser.find_elements(By.CSS_SELECTOR, f'main [data-part="{name}"] {within}')
@@ -167,7 +167,7 @@ class Page:
         return [url for url in asked if not url.startswith(("data:", "chrome:", "about:"))]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def page(browser: webdriver.Chrome, site: Site) -> Iterator[Page]:
     yield Page(browser, site)
     browser.get("about:blank")  # else a page whose server has ended would ask for it again and again
@@ -284,7 +284,7 @@ def test_all_of_it_by_keyboard(page: Page, models) -> None:
     page.until(lambda: page.own == [title(models, best), "Star Wars (1977)"])
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(PHONE, "light"), (PHONE, "dark"), (DESK, "light")])
+@pytest.mark.parametrize(("width", "scheme"), [(PHONE, "dark"), (DESK, "light")])
 def test_it_is_readable_and_asks_nobody_else(page: Page, models, width: int, scheme: str) -> None:
     rated = ",".join(f"{quote(film(models, k), safe='')}:{k % 5 + 1}" for k in range(8))
     page.open(f"ratings={rated}", width, scheme)

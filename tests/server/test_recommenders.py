@@ -107,12 +107,6 @@ def test_lists(fitted: Fitted, name: str, how: dict[str, Any]) -> None:
                 assert numbers(answer["items"], part) == there[row][: len(pairs)].astype(np.float32).tolist()
 
 
-def test_a_list_of_one_user(fitted: Fitted) -> None:
-    for name in MODELS:
-        answer = fitted.client.get(f"/v1/users/7/recommendations?model={name}&n=6&exclude_seen=false")
-        assert rows(answer) == rows_of(fitted.models[name].recommend([7], 6, exclude_seen=False), 0)
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_predictions(fitted: Fitted, name: str) -> None:
     """Of known users and of new ones in one request, each kind in one batch."""
@@ -142,14 +136,6 @@ def test_a_user_without_ratings_gives_no_reasons(fitted: Fitted) -> None:
     assert (answer.status, error["argument"]) == (422, "user")
     assert error["message"].startswith("user: user 100 has no ratings, of which one could raise or lower a score")
     assert fitted.client.post("/v1/explanations", {"user": 101, "items": [5], "model": "silent"})["explanations"]
-
-
-def test_similar_items(fitted: Fitted) -> None:
-    for name in MODELS:
-        answer = fitted.client.get(f"/v1/items/5/similar?model={name}&n=6&min_ratings=0")
-        items, similarities = fitted.models[name].similar_items([5], 6, min_ratings=0)
-        assert [one["item"] for one in answer["similar"]] == items[0].tolist()
-        assert numbers(answer["similar"], "similarity") == similarities[0].astype(np.float32).tolist()
 
 
 def test_no_mistakes_were_made(fitted: Fitted) -> None:

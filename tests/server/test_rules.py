@@ -273,20 +273,20 @@ def test_rules_that_cannot_be_are_refused(shop, body, argument) -> None:
     assert argument is None or error["argument"] == argument
 
 
-def test_a_filter_of_a_million_items(shop) -> None:
+def test_a_filter_of_very_many_items(shop) -> None:
     """Those that are unknown are counted; a body beyond the limit changes nothing."""
-    million = list(range(10, 1_000_010))
-    found = shop.put("million", million)
-    assert found["total"] == 10**6
-    assert found["unknown"][0]["total"] == 10**6 - 20
+    many = list(range(10, 200_010))
+    found = shop.put("many", many)
+    assert found["total"] == 200_000
+    assert found["unknown"][0]["total"] == 200_000 - 20
     assert found["unknown"][0]["first"] == [30, 31, 32, 33, 34]
     for _ in range(4):
-        (one,) = shop.lists(users=[7], candidates="million", n=30)
+        (one,) = shop.lists(users=[7], candidates="many", n=30)
         assert rows(one) == rows_of(shop.models["shop"].recommend([7], 30, candidates=range(10, 30)), 0)
     body = b'{"items": [' + b"1," * (1 << 25) + b"1]}"
-    assert shop.client.ask("PUT", "/v1/filters/million", body).status == 413
-    assert shop.client.get("/v1/filters/million?n=1")["total"] == 10**6
-    assert shop.refused("GET", "/v1/filters/million?n=100001")["argument"] == "n"
+    assert shop.client.ask("PUT", "/v1/filters/many", body).status == 413
+    assert shop.client.get("/v1/filters/many?n=1")["total"] == 200_000
+    assert shop.refused("GET", "/v1/filters/many?n=100001")["argument"] == "n"
 
 
 def test_numbers_of_an_address_may_begin_with_a_point(shop) -> None:

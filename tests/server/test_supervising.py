@@ -94,7 +94,7 @@ class Changing:
 @pytest.fixture(scope="module")
 def changing(models: Models, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Changing]:
     folder = tmp_path_factory.mktemp("changing")
-    data = make_ratings(943, 1682, 3, density=0.063, random_state=0)
+    data = make_ratings(400, 300, 3, density=0.2, random_state=0)
     other = ALS(4, alpha=5.0, random_state=1).fit(data.X, data.y)
     other.save(folder / "other.cofactor")
     whole = (models.folder / "stars.cofactor").read_bytes()
