@@ -188,16 +188,6 @@ class _Library(JITCodeLibrary):
                     function.attributes.add("optnone")
         super().add_ir_module(module)  # type: ignore[no-untyped-call]
 
-    def _optimize_final_module(self) -> None:
-        """Optimize all of it once.
-
-        Numba optimizes it twice, first for what counts references, of which kernels have few: a sixth of the time of
-        compilation, for code that is no faster.
-        """
-        manager: Any = self._codegen._module_pass_manager()
-        passes, *builder = manager if isinstance(manager, tuple) else (manager,)  # newer Numba brings a builder too
-        passes.run(self._final_module, *builder)
-
 
 class _Compiler(Compiler):
     """Compiles a kernel by these options, and into such a library."""
