@@ -154,8 +154,13 @@ def with_task_options(command: Command, verb: str) -> Command:
     declared = {option.name: option for entry in TASKS.values() for option in entry.options.get(verb, ())}
     taken = {one.name for one in own}
     added = [_parameter(option) for option in declared.values() if option.name not in taken]
-    command.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]
-    command.__annotations__ = {one.name: one.annotation for one in (*own, *added)}
+    return _taking(command, [*own, *added])
+
+
+def _taking(command: Command, parameters: Sequence[inspect.Parameter]) -> Command:
+    """Say that a command takes these parameters; return it."""
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
     return command
 
 
@@ -241,9 +246,7 @@ def with_database_options(command: Command, verb: str) -> Command:
         for name, kind in kinds.items()
     ]
     run.__doc__, run.__name__ = command.__doc__, verb
-    run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), *added])  # type: ignore[attr-defined]
-    run.__annotations__ = {one.name: one.annotation for one in (*signature.parameters.values(), *added)}
-    return run  # type: ignore[return-value]
+    return _taking(run, [*signature.parameters.values(), *added])  # type: ignore[return-value]
 
 
 def _with_query(given: Mapping[str, Any], query: str) -> dict[str, Any]:

@@ -36,7 +36,7 @@ _ROWS_PER_TASK = 16
 def warn_of_neighbours(model: Any, n: int) -> None:
     """Warn if `n_neighbors` of a model asks for more than the other ones of n training instances."""
     k = model.n_neighbors
-    if isinstance(k, int | np.integer) and k > n - 1 and k != model._params["n_neighbors"].default:
+    if isinstance(k, int | np.integer) and k > n - 1 and k != type(model)().n_neighbors:
         what = f" is more than the {n - 1} other training instances: all of them are neighbours"
         warnings.warn(InputWarning((Argument("n_neighbors", k), what)), stacklevel=callers_level())
 
