@@ -3,14 +3,13 @@
 import itertools
 
 import numpy as np
-import pytest
 from scipy import stats
 from tests.together import together
 
 from cofactor.kernels import random
 from cofactor.kernels.compile import kernel
 from cofactor.kernels.normal import quantile
-from cofactor.kernels.random import inverse_gaussian, normal, stream, uniform
+from cofactor.kernels.random import normal, stream, uniform
 
 N = 200_000
 
@@ -21,12 +20,6 @@ def first_draws(key, out):  # type: ignore[no-untyped-def]
     for i in range(len(out)):
         state, out[i, 0] = uniform(stream(key, i))
         _, out[i, 1] = uniform(state)
-
-
-@kernel
-def inverse_gaussians(state, mean, out):  # type: ignore[no-untyped-def]
-    for k in range(len(out)):
-        state, out[k] = inverse_gaussian(state, mean)
 
 
 def along_a_stream() -> np.ndarray:
@@ -134,21 +127,3 @@ def test_streams_depend_on_all_parts_of_their_key_and_their_order():
     assert random.stream(random.fold(4), np.uint64(2)) == random.fold(4, 2)
     assert random.generator(1, 2).random(3).tolist() == random.generator(1, 2).random(3).tolist()
     assert random.generator(1, 2).random() != random.generator(2, 1).random()
-
-
-@together("mean", [0.3, 1.0, 5.0])
-def test_inverse_gaussian(mean):
-    x = np.empty(N)
-    inverse_gaussians(random.fold(11), mean, x)
-    assert stats.kstest(x, stats.invgauss(mean).cdf).pvalue > 1e-3
-    assert x.mean() == pytest.approx(mean, abs=4 * np.sqrt(mean**3 / N))
-    assert x.var() / mean**3 == pytest.approx(1, rel=0.05 if mean > 1 else 0.03)
-
-
-def test_inverse_gaussian_of_a_huge_mean_is_one_over_a_chi_square():
-    for mean in (1e7, 1e8, 1e12, np.inf):
-        x = np.empty(20_000)
-        inverse_gaussians(random.fold(12), mean, x)
-        assert np.all(np.isfinite(x))
-        assert np.all(x > 0)
-        assert stats.kstest(1 / x, stats.chi2(1).cdf).pvalue > 1e-3

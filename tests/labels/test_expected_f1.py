@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cofactor.errors import InvalidInputError
-from cofactor.labels.decisions import f1_sets, f1_sets_of_draws
+from cofactor.labels.decisions import f1_sets_of_draws
 
 ALL = np.array(list(product([0, 1], repeat=5)))
 
@@ -29,26 +29,6 @@ def test_the_best_set_of_a_joint_distribution():
     on = f1_sets_of_draws(np.tile(ALL, (60, 1, 1)), chances)
     np.testing.assert_allclose(reached(on, values), values.max(axis=1), atol=1e-12)
     assert not on[0].any()
-
-
-def test_the_best_set_of_independent_labels():
-    p = np.random.default_rng(1).beta(0.5, 0.8, size=(60, 5))
-    p[:4] = [[0, 1, 0.5, 0, 1], [0, 0, 0, 0, 0], [1, 1, 1, 1, 1], [0.5, 0.5, 0.5, 0.5, 0.5]]
-    chances = np.prod(np.where(ALL == 1, p[:, None, :], 1 - p[:, None, :]), axis=2)
-    values = expected_f1(chances)
-    np.testing.assert_allclose(reached(f1_sets(p), values), values.max(axis=1), atol=1e-12)
-
-
-def test_many_labels_lose_no_digits():
-    p = np.random.default_rng(2).beta(0.3, 2, size=(3, 150))
-    draws = np.random.default_rng(3).random((3, 4000, 150)) < p[:, None, :]
-    assert np.mean(f1_sets(p) != f1_sets_of_draws(draws)) < 0.02
-
-
-@pytest.mark.parametrize("wrong", [[0.5], [[1.5]], [[np.nan]]])
-def test_what_are_no_probabilities(wrong):
-    with pytest.raises(InvalidInputError, match="from 0 to 1"):
-        f1_sets(wrong)
 
 
 def test_what_are_no_draws():

@@ -1,15 +1,30 @@
 """Every parameter of every model is documented, shared ones by one text."""
 
 import inspect
+import re
 from typing import Any
 
 import pytest
 from tests.together import together
 
 from cofactor import labels, ratings
-from cofactor.model.docs import PARAMETERS, documented_parameters, fill_docs, filled
+from cofactor.model.docs import PARAMETERS, fill_docs, filled
 
 MODELS: dict[str, type[Any]] = {**ratings.MODELS, **labels.MODELS, **labels.TRANSFORMERS}
+
+
+def documented_parameters(kind: Any) -> dict[str, str]:
+    """Return the texts of the section Parameters of a docstring, by the names they stand under."""
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w[^\n]*\n---|\Z)", inspect.getdoc(kind) or "", re.S | re.M)
+    texts: dict[str, str] = {}
+    names: list[str] = []
+    for line in section.group(1).splitlines() if section else []:
+        if line[:1].strip():
+            names = [name.strip().lstrip("*") for name in line.partition(" : ")[0].split(",")]
+            texts |= dict.fromkeys(names, "")
+        else:
+            texts |= {name: f"{texts[name]} {line.strip()}".strip() for name in names}
+    return texts
 
 
 @together("name", MODELS)
@@ -73,6 +88,6 @@ def test_methods_and_classes_are_filled() -> None:
         "tol": "Converged when the objective fell by less than this share of itself per iteration. For this one."
     }
     assert "tol : float, default=0.25" in (Model.__doc__ or "")
-    assert list(documented_parameters(Model.fit)) == ["X"]  # type: ignore[arg-type]
+    assert list(documented_parameters(Model.fit)) == ["X"]
     with pytest.raises(ValueError, match="no shared text {nonsense}"):
         filled("\n    {nonsense}\n")

@@ -12,7 +12,7 @@ from cofactor.kernels.compile import exact
 from cofactor.kernels.gibbs import SINGLE, draw_ordinal_rows
 from cofactor.kernels.gibbs_rows import draw_rows, own_table
 from cofactor.problems.ordinal_probit import GapPrior, OrdinalProbitPosterior, OrdinalUsers
-from cofactor.problems.priors import BiasedPrior, draw_normal_gamma
+from cofactor.problems.priors import BiasedPrior, Moments, draw_normal_gamma, moments
 from cofactor.problems.users import UsersHere
 from cofactor.samplers import Key, State
 
@@ -195,7 +195,7 @@ class Replicates:
             )  # fmt: skip
         elif name == "gap prior":
             gaps = state["gaps"].swapaxes(0, 1).reshape(N, -1)
-            m, s = draw_normal_gamma(key.generator(), gaps, GAPS.shape, GAPS.rate, GAPS.strength)
+            m, s = draw_normal_gamma(key.generator(), Moments(N, *moments(gaps)), GAPS.shape, GAPS.rate, GAPS.strength)
             state["gap_mean"], state["gap_precision"] = m.reshape(B, -1), s.reshape(B, -1)
         else:
             prior, own = (self.users, "U") if name == "user prior" else (self.items, "V")

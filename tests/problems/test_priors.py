@@ -11,6 +11,7 @@ from cofactor.kernels.threads import thread_limit
 from cofactor.problems.priors import (
     BiasedPrior,
     LinkedPrior,
+    Moments,
     NormalWishartPrior,
     SparseNormalWishartPrior,
     draw_normal_gamma,
@@ -46,7 +47,7 @@ def test_normal_columns_follow_the_normal_gamma_posterior():
     rng = np.random.default_rng(0)
     rows = rng.normal([1.0, -3.0], [2.0, 0.5], (12, 2))
     a, b, kappa = 1.5, 0.7, 2.0
-    mu, tau = draw_normal_gamma(rng, np.repeat(rows, 20000, axis=1), a, b, kappa)
+    mu, tau = draw_normal_gamma(rng, Moments(12, *moments(np.repeat(rows, 20000, axis=1))), a, b, kappa)
     for x, m, t in zip(rows.T, mu.reshape(2, -1), tau.reshape(2, -1), strict=True):
         total = kappa + len(x)
         centre = x.sum() / total

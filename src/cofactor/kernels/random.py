@@ -83,28 +83,13 @@ def single_uniforms(state, out):  # type: ignore[no-untyped-def]
     return state + _STEP * np.uint64(half)
 
 
-@kernel
-def inverse_gaussian(state, mean):  # type: ignore[no-untyped-def]
-    """Draw from the inverse Gaussian distribution of this mean and shape 1 (Michael, Schucany & Haas 1976).
-
-    The smaller root is written without the difference of nearly equal numbers; beyond a mean of 1e8 it is 1 / ν², the
-    limit of an infinite mean.
-    """
-    state, v = normal(state)
-    y = v * v
-    if mean > 1e8:
-        return state, 1 / max(y, 1e-300)
-    my = mean * y
-    x = 2 * mean / (2 + my + np.sqrt(4 * my + my * my))
-    state, u = uniform(state)
-    return state, x if u * (mean + x) <= mean else mean * mean / x
-
-
 @exact
 def inverse_gaussians(state, mean, out, room):  # type: ignore[no-untyped-def]
-    """Fill an array with draws as `inverse_gaussian` makes them, in another order of the stream; return the next state.
+    """Fill an array with draws of inverse Gaussian distributions of these means and shape 1; return the next state.
 
-    `out` may be `mean` itself. A mean of more than 1e8 counts as 1e8. `room` is an array of that length to work in.
+    By the transformation of Michael, Schucany & Haas (1976), the smaller root written without the difference of nearly
+    equal numbers. `out` may be `mean` itself. A mean of more than 1e8 counts as 1e8. `room` is an array of that length
+    to work in.
     """
     n = len(mean)
     second = empty(n)

@@ -344,38 +344,6 @@ def fill_docs(kind: _Class) -> _Class:
     return kind
 
 
-def documented_parameters(kind: type[Any]) -> dict[str, str]:
-    """Return the texts of the section Parameters of a class, by the names they stand under.
-
-    Parameters
-    ----------
-    kind : type
-
-    Examples
-    --------
-    >>> class Model:
-    ...     '''A model.
-    ...
-    ...     Parameters
-    ...     ----------
-    ...     alpha, beta : float
-    ...         Weights.
-    ...     '''
-    >>> documented_parameters(Model)
-    {'alpha': 'Weights.', 'beta': 'Weights.'}
-    """
-    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w[^\n]*\n---|\Z)", inspect.getdoc(kind) or "", re.S | re.M)
-    texts: dict[str, str] = {}
-    names: list[str] = []
-    for line in section.group(1).splitlines() if section else []:
-        if line[:1].strip():
-            names = [name.strip().lstrip("*") for name in line.partition(" : ")[0].split(",")]
-            texts |= dict.fromkeys(names, "")
-        else:
-            texts |= {name: f"{texts[name]} {line.strip()}".strip() for name in names}
-    return texts
-
-
 def _written(default: Any) -> str:
     """Return a default as docstrings write it."""
     return f'"{default}"' if isinstance(default, str) else repr(default)

@@ -19,7 +19,7 @@ from cofactor.problems.priors import (
     Moments,
     RowPrior,
     RowSquares,
-    draw_normal_gamma_by,
+    draw_normal_gamma,
     moments,
     squares_of_columns,
     sums_of_columns,
@@ -56,7 +56,7 @@ class ThresholdPrior:
 
     def draw(self, state: State, key: Key, thresholds: Moments) -> None:
         """Draw ρ and τ given the moments of the thresholds of all users."""
-        state["threshold_mean"][:], state["threshold_precision"][:] = draw_normal_gamma_by(
+        state["threshold_mean"][:], state["threshold_precision"][:] = draw_normal_gamma(
             key.generator(), thresholds, self.shape, self.rate, self.strength
         )
 

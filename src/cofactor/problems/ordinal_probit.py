@@ -22,7 +22,7 @@ from cofactor.problems.observed import LevelData
 from cofactor.problems.priors import (
     BiasedPrior,
     Moments,
-    draw_normal_gamma_by,
+    draw_normal_gamma,
     scatter,
     squares_of_columns,
     sums_of_columns,
@@ -606,7 +606,7 @@ class OrdinalProbitPosterior:
     def draw_gap_prior(self, state: State, key: Key) -> None:
         """Draw means and precisions of the log-gaps."""
         prior = self.gap_prior
-        state["gap_mean"][:], state["gap_precision"][:] = draw_normal_gamma_by(
+        state["gap_mean"][:], state["gap_precision"][:] = draw_normal_gamma(
             key.generator(), self.gaps, prior.shape, prior.rate, prior.strength
         )
 

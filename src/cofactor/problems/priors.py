@@ -155,7 +155,7 @@ class LinkedPrior:
         mean, precision = state[f"{self.name}_mean"], state[f"{self.name}_precision"]
         of_rest = sums["rest"] / n
         rest = Moments(n, of_rest, squares(of_rest) / n)
-        mean[:], precision[:] = draw_normal_gamma_by(random, rest, self.shape, self.rate, self.strength)
+        mean[:], precision[:] = draw_normal_gamma(random, rest, self.shape, self.rate, self.strength)
         if not self.linked:
             return
         self._draw_weights(state, RowSums(n, sums["total"], sums["products"]), random)
@@ -397,27 +397,6 @@ def scatter(rows: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.
     return np.asarray(np.add.reduce(parts, axis=0))
 
 
-def draw_normal_gamma(
-    random: np.random.Generator, rows: NDArray[np.float64], shape: float, rate: float, strength: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    r"""Draw means and precisions of normal columns from their posterior.
-
-    .. math:: \tau \sim \mathrm{Gamma}(a, b), \quad \mu \mid \tau \sim N(0, 1 / (\kappa \tau))
-
-    Parameters
-    ----------
-    random : Generator
-    rows : ndarray of shape (n, p)
-    shape, rate, strength : float
-        a, b and κ.
-
-    Returns
-    -------
-    mu, tau : ndarray of shape (p,)
-    """
-    return draw_normal_gamma_by(random, Moments(len(rows), *moments(rows)), shape, rate, strength)
-
-
 class Moments(NamedTuple):
     """Number of rows, and mean and variance of each column."""
 
@@ -426,10 +405,15 @@ class Moments(NamedTuple):
     variance: NDArray[np.float64]
 
 
-def draw_normal_gamma_by(
+def draw_normal_gamma(
     random: np.random.Generator, rows: Moments, shape: float, rate: float, strength: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Draw as `draw_normal_gamma` does, given the moments of the rows."""
+    r"""Draw means and precisions of normal columns from their posterior, given the moments of the rows.
+
+    .. math:: \tau \sim \mathrm{Gamma}(a, b), \quad \mu \mid \tau \sim N(0, 1 / (\kappa \tau))
+
+    with shape a, rate b and strength κ.
+    """
     n, mean, variance = rows
     total = strength + n
     tau = random.gamma(shape + n / 2, 1 / (rate + 0.5 * (variance * n + strength * n / total * mean**2)))
