@@ -1012,18 +1012,36 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
     #: Rules by which `cofactor.evaluation.Search` may learn a cut.
     cut_rules: ClassVar[tuple[str, ...]] = (AUTO, *RULES)
 
-    def _disable_threshold(self) -> None:
-        """Set the plain cut as the threshold, since the caller cuts the scores."""
+    def disable_threshold(self) -> None:
+        """Set the plain cut as the threshold, for a fit after which the caller cuts the scores."""
         self.threshold, self.decide_for = 0, TARGET_METRICS[0]
 
-    def _learn_cut(self, rule: str, scores: NDArray[Any], truth: sparse.csr_array) -> Decision:
-        """Return the decision that a rule learns, or the plain cut."""
+    def learn_cut(self, rule: str, scores: NDArray[Any], truth: sparse.csr_array) -> Decision:
+        """Return the decision that a rule learns from scores, or the plain cut.
+
+        Parameters
+        ----------
+        rule : str
+            One of `cut_rules`, or "plain".
+        scores : ndarray of shape (n, L)
+            Of instances that the model did not learn from.
+        truth : csr_array of shape (n, L)
+            Their labels.
+        """
         if rule == AUTO:
             return Decision.learn(AUTO, self.decide_for, scores, truth)
         return Decision(Threshold(0.0) if rule == "plain" else learn_threshold(rule, scores, truth))
 
-    def _with_cut(self, rule: str, cut: Decision) -> Self:
-        """Return a copy of the fitted model which decides so."""
+    def with_cut(self, rule: str, cut: Decision) -> Self:
+        """Return a copy of the fitted model which decides by a cut.
+
+        Parameters
+        ----------
+        rule : str
+            How it was learned.
+        cut : Decision
+            What `learn_cut` returned.
+        """
         model = copy.copy(self)
         model.threshold, model.decision_ = rule, cut
         if cut.calibration is None:

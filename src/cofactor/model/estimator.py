@@ -266,6 +266,9 @@ def learned(
 class Estimator(BaseEstimator):
     """An estimator of scikit-learn whose parameters, and what it learns, are fields of its class."""
 
+    #: Parameters that the size of a model grows with, beyond that of its data.
+    size_params: ClassVar[tuple[str, ...]] = ("n_factors", "n_components", "n_members", "n_sweeps", "n_chains")
+
     #: By name, in the order of the constructor.
     _params: ClassVar[Mapping[str, Param]] = {}
 

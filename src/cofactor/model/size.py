@@ -7,9 +7,6 @@ from typing import Any
 from cofactor.errors import Argument
 from cofactor.limits import FIT
 
-#: Parameters that the size of a model grows with, beyond that of its data, unless its `_sizes` says which.
-_SIZES = ("n_factors", "n_components", "n_members", "n_sweeps", "n_chains")
-
 
 def refuse_too_large(model: Any, n_bytes: int, n_data: int, sizes: str = "") -> None:
     """Refuse a fit that would take more memory than `cofactor.limits.FIT` allows.
@@ -41,7 +38,7 @@ def refuse_too_large(model: Any, n_bytes: int, n_data: int, sizes: str = "") -> 
     number
     """
     params = model.get_params(deep=False)
-    names = [name for name in getattr(model, "_sizes", _SIZES) if name in params]
+    names = [name for name in model.size_params if name in params]
     known: list[Any] = [Argument(name, params[name]) for name in names] or [type(model).__name__]
     named = [part for one in known for part in (one, ", ")][:-1]
     of = f" on {sizes}" if sizes else ""

@@ -154,7 +154,7 @@ class LabelClustering(LabelModel):
         self.clusters_, self.models_ = set_table(clusters, L), []
         for k, labels in enumerate(clusters):
             model = self._model()
-            model._disable_threshold()
+            model.disable_threshold()
             if self.threshold == JOINT:
                 model.threshold = JOINT
             stop = (lambda progress: True) if data.monitor.stopped else None

@@ -25,6 +25,7 @@ from cofactor.model.selection.judges import (
     CellOutcome,
     Choice,
     CutJudge,
+    CutModel,
     Judge,
     LabelJudge,
     RatingJudge,
@@ -297,12 +298,12 @@ def _label_metric(metric: Any) -> LabelMetric:
 
 def _checked_rules(thresholds: Sequence[str], estimator: Any) -> tuple[str, ...]:
     model = last_step(estimator)
-    known = (PLAIN, *getattr(model, "cut_rules", ()))
+    known = (PLAIN, *(model.cut_rules if isinstance(model, CutModel) else ()))
     if isinstance(thresholds, str) or not thresholds:
         raise InvalidInputError(
             f"expected a list of some of {', '.join(map(repr, known))}", argument="thresholds", found=thresholds
         )
-    if set(thresholds) != {PLAIN} and not hasattr(model, "_learn_cut"):
+    if set(thresholds) != {PLAIN} and not isinstance(model, CutModel):
         raise InvalidTypeError(
             f"a learned threshold needs a model of cofactor.labels, found {type(model).__name__}",
             argument="thresholds",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, Self, TypeAlias
+from typing import Any, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,19 +34,20 @@ class LabelRule(Protocol):
         """Return where labels are on."""
 
 
+@runtime_checkable
 class CutModel(Protocol):
     """What a label model brings to a choice: cuts of its scores, and features that several fits may share."""
 
     #: Names of the rules by which a cut may be learned.
     cut_rules: tuple[str, ...]
 
-    def _disable_threshold(self) -> None:
+    def disable_threshold(self) -> None:
         """Take the plain cut, since the caller cuts the scores."""
 
-    def _learn_cut(self, rule: str, scores: NDArray[Any], truth: Any) -> LabelRule:
+    def learn_cut(self, rule: str, scores: NDArray[Any], truth: Any) -> LabelRule:
         """Learn a cut by a rule, or return the plain one."""
 
-    def _with_cut(self, rule: str, cut: LabelRule) -> Self:
+    def with_cut(self, rule: str, cut: LabelRule) -> Self:
         """Return a copy of the fitted model which predicts with a cut."""
 
     def feature_space_for(self, varied: Collection[str]) -> Callable[[Any, Any], Any] | None:
@@ -114,7 +115,7 @@ class SplitData:
 def feature_space_of(estimator: Any, cells: Sequence[Settings]) -> Callable[[Any, Any], Any] | None:
     """Return what prepares features once for all cells of a grid, as ``space(X, y)``; None if nothing can."""
     varied = {name for cell in cells for name in cell}
-    return estimator.feature_space_for(varied) if hasattr(estimator, "feature_space_for") else None
+    return estimator.feature_space_for(varied) if isinstance(estimator, CutModel) else None
 
 
 # ---------------------------------------------------------------- how cells are judged
@@ -250,7 +251,7 @@ class CutJudge(LabelJudge):
     def cut(self, rule: str, scores: NDArray[Any]) -> LabelRule:
         """Return the cut of a rule."""
         model = last_step(self.estimator)
-        return model._learn_cut(rule, scores, self.truth) if hasattr(model, "_learn_cut") else PlainCut()
+        return model.learn_cut(rule, scores, self.truth) if isinstance(model, CutModel) else PlainCut()
 
 
 def with_parameters(estimator: Any, cell: Settings) -> Any:
@@ -261,8 +262,8 @@ def with_parameters(estimator: Any, cell: Settings) -> Any:
 def uncut(model: Any) -> Any:
     """Return the model, with the plain cut if it cuts scores."""
     last = last_step(model)
-    if hasattr(last, "_disable_threshold"):
-        last._disable_threshold()
+    if isinstance(last, CutModel):
+        last.disable_threshold()
     return model
 
 

@@ -317,7 +317,7 @@ class Search(Estimator):
 def _with_cut(model: Any, choice: Choice) -> Any:
     """Return a copy of a fitted model, or pipeline, which predicts with the chosen cut."""
     last = last_step(model)
-    decided = last._with_cut(choice.rule, choice.threshold)
+    decided = last.with_cut(choice.rule, choice.threshold)
     if last is model:
         return decided
     pipeline = copy.copy(model)
