@@ -1,32 +1,31 @@
-"""The start of k-means, clusters of few distinct rows, and distances."""
+"""Clusters by k-means, also of few distinct rows, and distances."""
 
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.cluster import KMeans
 
-from cofactor.labels.clusters import first_centres, k_means, squared_distances
+from cofactor.labels.clusters import k_means, squared_distances
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])
-def test_first_centres_find_groups_that_lie_apart(k: int) -> None:
+def test_groups_that_lie_apart_are_found_in_any_order_of_rows(k: int) -> None:
     rng = np.random.default_rng(0)
     centres = 10 * rng.normal(size=(k, 6))
     X = np.repeat(centres, 20, axis=0) + 0.1 * rng.normal(size=(20 * k, 6))
     means = X.reshape(k, 20, 6).mean(axis=1)
     for form in (np.asarray, sparse.csr_array):
-        found = first_centres(form(X), k)
-        near = np.argmin(squared_distances(found, means), axis=1)
-        assert sorted(near) == list(range(k))
-        np.testing.assert_allclose(found, means[near], atol=1e-9)
-    shuffled = first_centres(X[rng.permutation(len(X))], k)
-    np.testing.assert_allclose(shuffled, first_centres(X, k), atol=1e-9)
+        for rows in (X, X[rng.permutation(len(X))]):
+            found, _ = k_means(form(rows), k)
+            near = np.argmin(squared_distances(found, means), axis=1)
+            assert sorted(near) == list(range(k))
+            np.testing.assert_allclose(found, means[near], atol=1e-9)
 
 
-def test_first_centres_of_rows_that_nearly_agree() -> None:
-    """Rows that differ by less than rounding errors are still cut in two."""
+def test_rows_that_nearly_agree_are_cut_in_two() -> None:
+    """They differ by less than rounding errors."""
     X = np.array([[1e8, 0.0], [1e8, 1e-9], [1e8, 0.0]])
-    centres = first_centres(X, 2)
+    centres, _ = k_means(X, 2)
     assert np.all(np.isfinite(centres))
     assert centres.shape == (2, 2)
 
@@ -48,22 +47,9 @@ def test_distances_of_dense_and_sparse_rows() -> None:
     assert np.all(squared_distances(X.astype(np.float32), X.astype(np.float32)) >= 0)
 
 
-def test_clusters_are_those_of_scikit_learn_from_the_same_centres() -> None:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(150, 4)) * (rng.random((150, 4)) < 0.5)
-    start = np.arange(150) % 6
-    means = np.stack([X[start == j].mean(axis=0) for j in range(6)])
-    for given, first in ((None, first_centres(X, 6)), (start, means)):
-        expected = KMeans(6, init=first, n_init=1, max_iter=300).fit(X)
-        for form in (np.asarray, sparse.csr_array):
-            centres, labels = k_means(form(X), 6, start=given)
-            assert np.array_equal(labels, expected.labels_)
-            np.testing.assert_allclose(centres, expected.cluster_centers_, atol=1e-12)
-
-
-def test_a_centre_without_rows_takes_the_row_farthest_from_its_own() -> None:
+def test_clusters_go_on_from_given_ones() -> None:
     X = np.array([[-10.0], [10.0], [-9.0], [-9.5], [-13.0], [9.0], [10.5], [11.0]])
-    start = np.array([0, 0, 1, 1, 1, 2, 2, 2])  # no row is nearest to 0
+    start = np.array([0, 0, 1, 1, 1, 2, 2, 2])  # no row is nearest to the centre of the first
     expected = KMeans(3, init=[[0.0], [-10.5], [30.5 / 3]], n_init=1).fit(X)
     centres, labels = k_means(X, 3, start=start)
     assert np.array_equal(labels, expected.labels_)

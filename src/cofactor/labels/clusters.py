@@ -7,19 +7,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.cluster import KMeans
 
 from cofactor.kernels.clusters import divide
+from cofactor.kernels.threads import library_limit
 from cofactor.labels.features import CheckedFeatures, squared_lengths
 from cofactor.passes import is_sparse
 
 _POWER_STEPS = 10  #: k-means only starts from the longest axis, so it need not be exact
-_TOLERANCE = 1e-4  #: of the mean variance of the features: scikit-learn's, of the squared shift of all centres
 
 
 def k_means(
     X: CheckedFeatures, k: int, *, max_iter: int = 300, start: NDArray[np.int64] | None = None
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Cluster rows by k-means, as scikit-learn does from the same centres.
+    """Cluster rows by k-means, from centres that no seed decides.
 
     Parameters
     ----------
@@ -30,7 +31,8 @@ def k_means(
     max_iter : int, default=300
         Most iterations.
     start : ndarray of shape (n,), int64, optional
-        Clusters to start from. If one of the k has no row, and by default, k-means starts from `first_centres`.
+        Clusters to start from. If one of the k has no row, and by default, the largest part of the rows is cut in two
+        across its longest axis, until there are k.
 
     Returns
     -------
@@ -47,48 +49,13 @@ def k_means(
     """
     k = _n_distinct(X, k)
     if k == 1:
-        return _mean(X)[None, :].astype(X.dtype), np.zeros(X.shape[0], dtype=np.int32)
+        return X.mean(axis=0, dtype=np.float64).reshape(1, -1).astype(X.dtype), np.zeros(X.shape[0], dtype=np.int32)
     if start is None or not np.bincount(start, minlength=k).all():
         start = _parts(X, k)
-    centres, labels, lengths = _means(X, start, k), np.full(X.shape[0], -1), squared_lengths(X)
-    mean = _mean(X)
-    tolerance = _TOLERANCE * max(0.0, lengths.sum() / len(lengths) - mean @ mean) / len(mean)
-    for _ in range(max_iter):
-        before = labels
-        labels, scores = _nearest(X, centres)
-        if np.array_equal(labels, before):
-            break
-        moved = _means(X, _without_empty(labels, lengths / 2 - scores, k), k)
-        shift = np.square(moved - centres).sum()
-        centres = moved
-        if shift <= tolerance:
-            labels, _ = _nearest(X, centres)
-            break
-    else:
-        labels, _ = _nearest(X, centres)
-    return np.ascontiguousarray(centres.T, dtype=X.dtype), labels
-
-
-def _nearest(X: CheckedFeatures, centres: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the nearest centre of each row, and half the squared length of the row less half its squared distance."""
-    scores = np.asarray(X @ centres.astype(X.dtype, copy=False))
-    scores -= np.einsum("fj,fj->j", centres, centres) / 2
-    labels = scores.argmax(axis=1)
-    return labels, scores[np.arange(len(labels)), labels]
-
-
-def _without_empty(labels: NDArray[np.int64], far: NDArray[Any], k: int) -> NDArray[np.int64]:
-    """Give each cluster without rows the row farthest from its centre."""
-    counts = np.bincount(labels, minlength=k)
-    empty = np.flatnonzero(counts == 0)
-    if not len(empty):
-        return labels
-    labels, order = labels.copy(), iter(np.argsort(-far, kind="stable"))
-    for j in empty:
-        i = next(i for i in order if counts[labels[i]] > 1)
-        counts[labels[i]] -= 1
-        labels[i], counts[j] = j, 1
-    return labels
+    first = _means(X, start, k).T
+    with library_limit(1):  # with several threads, sums would depend on the order in which these end
+        found = KMeans(k, init=first, n_init=1, max_iter=max_iter).fit(X)
+    return found.cluster_centers_, found.labels_
 
 
 def squared_distances(X: CheckedFeatures, Z: NDArray[Any]) -> NDArray[np.float64]:
@@ -108,19 +75,13 @@ def squared_distances(X: CheckedFeatures, Z: NDArray[Any]) -> NDArray[np.float64
     return np.asarray(np.maximum(product, 0.0, out=product))
 
 
-def first_centres(X: Any, k: int) -> NDArray[np.float64]:
-    """Return k points from which k-means starts, shape (k, D); they depend neither on a seed nor on the order of rows.
+def _parts(X: Any, k: int) -> NDArray[np.int64]:
+    """Return k parts of the rows, which depend neither on a seed nor on the order of rows.
 
     All rows are one part at first. The part with the largest sum of squared distances from its mean is cut in two, at
-    the mean and across its longest axis, until there are k parts; their means are the centres (T. Su & J. G. Dy, "In
-    search of deterministic methods for initializing K-means and Gaussian mixture clustering", Intelligent Data
-    Analysis 11, 2007).
+    the mean and across its longest axis, until there are k parts (T. Su & J. G. Dy, "In search of deterministic methods
+    for initializing K-means and Gaussian mixture clustering", Intelligent Data Analysis 11, 2007).
     """
-    return np.ascontiguousarray(_means(X, _parts(X, k), k).T)
-
-
-def _parts(X: Any, k: int) -> NDArray[np.int64]:
-    """Return the part of each row; see `first_centres`."""
     by_row = X if is_sparse(X) else sparse.csr_array(X)
     rows = (
         by_row.indptr.astype(np.int64),
@@ -143,10 +104,6 @@ def _means(X: Any, labels: NDArray[np.int64], k: int) -> NDArray[np.float64]:
     else:
         sums = X.T @ (labels[:, None] == np.arange(k)).astype(X.dtype)
     return sums / np.bincount(labels, minlength=k)
-
-
-def _mean(X: Any) -> NDArray[np.float64]:
-    return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
 
 
 def _n_distinct(X: Any, most: int) -> int:
