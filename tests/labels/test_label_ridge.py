@@ -146,8 +146,7 @@ def test_components_are_tried_on_other_instances():
 def test_too_large_features_are_solved_by_conjugate_gradients(monkeypatch):
     X, Y = documents()
     expected = LabelRidge(20.0, threshold=0, scale="rows", n_components=1.0).fit(X, Y)
-    monkeypatch.setattr(ridge, "_LARGEST", 50)
-    monkeypatch.setattr("cofactor.labels.regression._LARGEST", 50)
+    monkeypatch.setattr(FeatureSpace, "largest", 50)
     found = LabelRidge(20.0, threshold=0, scale="rows").fit(X, Y)
     assert np.abs(found.decision_function(X) - expected.decision_function(X)).max() < 1e-4
     decided = LabelRidge(random_state=0).fit(X, Y)

@@ -29,7 +29,7 @@ ROUTES = ["dense", "sparse", "inverse", "iterative"]
 @pytest.fixture(params=ROUTES)
 def route(request, monkeypatch):
     if request.param == "iterative":
-        monkeypatch.setattr(regression, "_LARGEST", 1)
+        monkeypatch.setattr(FeatureSpace, "largest", 1)
     if request.param == "inverse":
         monkeypatch.setattr(regression, "_EAGER", 1)
     return request.param

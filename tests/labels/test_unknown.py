@@ -32,8 +32,6 @@ from cofactor.labels import (
     LabelRidge,
     MLkNN,
     filling,
-    regression,
-    ridge,
 )
 from cofactor.labels import MODELS as REGISTRY
 from cofactor.labels.data import as_known_labels
@@ -89,7 +87,7 @@ def by_label(X, Y, known, alpha, weights, fit_intercept):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_ridge_of_known_labels_is_that_of_each_label(monkeypatch, shape, form, weighted, fit_intercept) -> None:
-    monkeypatch.setattr(regression, "_LARGEST", 5 if form == "too large" else 5000)
+    monkeypatch.setattr(FeatureSpace, "largest", 5 if form == "too large" else 5000)
     monkeypatch.setattr(filling, "_BLOCK", 2 * max(shape) if weighted else 1 << 23)  # two labels at a time, or all
     X, Y, known, _ = problem(1, *shape)
     X = np.where(np.abs(X) > 0.6, X, 0) if form != "dense" else X
@@ -184,8 +182,7 @@ def test_label_ridge_learns_each_label_from_its_own_instances(monkeypatch, alpha
     found = clone(model).fit(X, unknown)
     coef, intercept = by_label(X, Y, known, found.alpha_, np.ones(len(X)), True)
     np.testing.assert_allclose(found.decision_function(X), X @ coef + intercept - 0.5, atol=1e-6)
-    monkeypatch.setattr(ridge, "_LARGEST", 5)
-    monkeypatch.setattr(regression, "_LARGEST", 5)
+    monkeypatch.setattr(FeatureSpace, "largest", 5)
     large_one = clone(model).fit(sparse.csr_array(X), unknown)
     coef, intercept = by_label(X, Y, known, large_one.alpha_, np.ones(len(X)), True)
     np.testing.assert_allclose(large_one.decision_function(X), X @ coef + intercept - 0.5, atol=1e-3)

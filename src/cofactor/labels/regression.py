@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
@@ -39,7 +39,6 @@ from cofactor.passes import added, as_dense, in_parts, is_sparse, together
 from cofactor.solvers.linear import solve_positive
 from cofactor.typing import Features
 
-_LARGEST = 5000  # rows of the largest Gram matrix: 200 MB, and about 20 s to decompose
 #: Columns of features in passes up to which their Gram matrix is formed: 3.2 GB.
 LARGEST_IN_PASSES = 20_000
 _EAGER = 2000  # rows of the largest one that is decomposed even if an inverse, a sixth of the time, will do
@@ -133,6 +132,9 @@ class FeatureSpace:
     (array([[2.]]), array([1.]))
     """
 
+    #: Sparse features with more rows and more columns have no Gram matrix: one of 5,000 rows has 200 MB.
+    largest: ClassVar[int] = 5000
+
     def __init__(
         self,
         X: Features,
@@ -178,14 +180,14 @@ class FeatureSpace:
         """Number of rows and columns of X."""
         return self.X.shape
 
-    @staticmethod
-    def too_large(X: CheckedFeatures) -> bool:
-        """Whether features have too many rows and columns for a decomposition, unless it is needed.
+    @classmethod
+    def too_large(cls, X: CheckedFeatures) -> bool:
+        """Whether features have too many rows and columns for a decomposition or an inverse, unless it is needed.
 
         Sparse ones in memory have more than 5,000 of both, features in passes more than 20,000 columns: there a product
         with X takes a pass, and conjugate gradients take many.
         """
-        return X.shape[1] > LARGEST_IN_PASSES if in_parts(X) else is_sparse(X) and min(X.shape) > _LARGEST
+        return X.shape[1] > LARGEST_IN_PASSES if in_parts(X) else is_sparse(X) and min(X.shape) > cls.largest
 
     def scaling_for(self, scale: str) -> Scaling:
         """Return how the features of this space are scaled; refuse a model that wants them scaled in another way."""

@@ -40,15 +40,9 @@ from cofactor.labels.training_data import sampled
 from cofactor.model.estimator import learned, param
 from cofactor.passes import InPasses, batches, in_parts, is_sparse
 
-_LARGEST = 6000  # rows of the largest matrix that is inverted: 288 MB
 _CHOOSING_ROWS = 4000  # on which the penalty is chosen
 TOLERANCE = 1e-5  # relative residual at which conjugate gradients end; predictions change in the fifth digit
 _BLOCK = 1 << 22
-
-
-def too_large(X: CheckedFeatures) -> bool:
-    """Whether features are sparse with too many rows and columns for an inverse, or in passes with too many columns."""
-    return FeatureSpace.too_large(X) if in_parts(X) else is_sparse(X) and min(X.shape) > _LARGEST
 
 
 def rows_for_penalty(n: int) -> NDArray[np.int64]:
@@ -413,7 +407,7 @@ class LabelRidge(LabelModel):
     Notes
     -----
     Time: a few inverses of a matrix of the shorter side of X (about n³ multiplications each), a sixth of that of one
-    decomposition into eigenvectors. Sparse features with more than 6,000 rows and more than 6,000 columns are not
+    decomposition into eigenvectors. Sparse features with more than 5,000 rows and more than 5,000 columns are not
     inverted: α is chosen by leave-one-out on 4,000 instances, coefficients come from conjugate gradients, and a
     quarter of the instances is held out for calibration. Labels are worked on in blocks, so that no table of
     instances × labels stands in memory beyond the scores that are calibrated.
@@ -504,7 +498,7 @@ class LabelRidge(LabelModel):
         if data.known is not None or classes is not None:
             self._fit_known(data, np.ones(Y.shape, dtype=bool) if data.known is None else data.known, classes)
             return
-        if too_large(X):
+        if FeatureSpace.too_large(X):
             alpha = None if self.alpha == "auto" else float(self.alpha)
             self.alpha_, self.coef_, intercept = fit_large(X, Y, weights, alpha)
             self.intercept_, self.n_components_ = intercept - 0.5, Y.shape[1]
@@ -535,7 +529,7 @@ class LabelRidge(LabelModel):
 
     def _fit_known(self, data: TrainingData, known: NDArray[np.bool_], classes: ClassWeights | None) -> None:
         """Learn each label from its own instances: where it is known, and with weights of its own."""
-        space, large = data.feature_space(), too_large(data.features)
+        space, large = data.feature_space(), FeatureSpace.too_large(data.features)
         if self.alpha == "auto":
             part = data.rows(rows_for_penalty(data.n_instances)) if large else data
             problem = ridge_problem(part.features, part.weights) if large else space.problem()
