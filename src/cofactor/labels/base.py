@@ -250,6 +250,8 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
 
     #: Parameters with which a model is that of its paper, beside those of its base classes; see `paper`. A function
     #: makes a value of the class and the parameters that the caller gives.
+    size_params = ("n_components", "n_members")  # chains that draw label sets are short beside weights
+
     _paper: ClassVar[Mapping[str, Any]] = {"scale": "none", "threshold": 0}
 
     #: Whether `fit` takes sparse labels. scikit-learn has no tag for it, so `cofactor.evaluation` asks for this.

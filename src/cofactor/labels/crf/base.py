@@ -271,8 +271,6 @@ class CRF(LabelModel):
     n_iter_: int = learned()
     set_sizes_: NDArray[np.int64] = learned("2", dtype=int, optional=True)
 
-    size_params: ClassVar[tuple[str, ...]] = ()  # chains that draw label sets are short beside the weights
-
     _paper: ClassVar[Mapping[str, Any]] = {"alpha": 1.0, "threshold": JOINT}
 
     @abstractmethod
