@@ -23,13 +23,21 @@ from tests.contract_labels.models import planted
 from cofactor.labels import (
     BPMLL,
     LIFT,
+    LLSF,
     MLCHMF,
     MME,
+    SSJDR,
+    ChainCRFEnsemble,
     CompressedSensing,
+    FeatureLabelCCA,
+    GroPLE,
     KNNVote,
     LabelClustering,
+    LabelModel,
+    LabelPCA,
     LabelRidge,
     MetaLabels,
+    MLkNN,
 )
 
 X, Y = planted(40, 4, seed=2)
@@ -39,6 +47,29 @@ EXACT: dict[str, Any] = {"tol": 1e-13, "max_iter": 5000}
 
 #: Near the minimum, in primal form: what the package's own solvers of this problem come near to.
 MACHINE = LinearSVC(dual=False, tol=1e-10, max_iter=100_000)
+
+
+#: What Kumar's sections 5.6 and 6.3, Li's chapters 5 and 7, and the paper on online factorization print of settings.
+PRINTED: dict[type[LabelModel], dict[str, Any]] = {
+    BPMLL: {"n_hidden": 0.2, "max_iter": 100},
+    ChainCRFEnsemble: {"n_estimators": 1001, "threshold": "joint"},
+    CompressedSensing: {"n_components": 50},
+    FeatureLabelCCA: {"n_components": 50, "alpha": 0.0, "label_penalty": 0.0},
+    GroPLE: {"n_components": 100, "n_groups": 10, "alpha_u": 0.001, "alpha_v": 1.0},
+    KNNVote: {"scale": "rows"},
+    LabelPCA: {"n_components": 50, "alpha": 0.0},
+    LIFT: {"ratio": 0.1},
+    LLSF: {"alpha": 0.1, "beta": 0.1},
+    MLCHMF: {"n_components": 0.5, "n_neighbors": 5, "max_depth": 5, "min_size": 5},
+    MLkNN: {"n_neighbors": 10},
+    SSJDR: {"n_components": 100, "gamma": 1.0},
+}
+
+
+@pytest.mark.parametrize("kind", PRINTED)
+def test_printed_settings(kind: type[LabelModel]) -> None:
+    found = kind.paper().get_params()
+    assert {name: found[name] for name in PRINTED[kind]} == PRINTED[kind]
 
 
 def test_label_ridge_chooses_all_by_leaving_one_out() -> None:
