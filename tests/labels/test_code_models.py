@@ -91,6 +91,8 @@ def test_cssp_decodes_by_least_squares(coding):
     Z = 2 * Y - 1 if coding == "-1/1" else Y
     expected = np.linalg.lstsq(Z[:, model.columns_], Z, rcond=None)[0]
     assert np.abs(model.decoder_ - expected).max() < 1e-10
+    scores = Ridge(alpha=1.0).fit(X, Z[:, model.columns_]).predict(X) @ expected
+    assert np.abs(model.decision_function(X) - scores + (0.5 if coding == "0/1" else 0)).max() < 1e-10
 
 
 def test_cssp_of_duplicate_labels():

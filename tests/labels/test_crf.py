@@ -132,9 +132,32 @@ def test_sizes_that_no_set_has_are_refused():
             model.fit(X, Y)
 
 
+SETS = np.array(list(itertools.product((0.0, 1.0), repeat=4)))
+
+
+def set_scores(edges: list[tuple[int, int]], inputs: np.ndarray) -> np.ndarray:
+    """Return the scores of all label sets by a plain program of (4.1) to (4.3), with inputs of the weights of pairs."""
+    alike = np.array([[row[j] == row[k] for j, k in edges] for row in SETS]).astype(float)
+    own = np.array([np.flatnonzero((row == SETS).all(axis=1))[0] for row in Y])
+
+    def scored(w):
+        pairs = inputs @ w[16:].reshape(-1, len(edges)) @ alike.T
+        return (X @ w[:12].reshape(3, 4) + w[12:16]) @ SETS.T + pairs
+
+    def loss(w):
+        """Return the penalized negative log-likelihood and its gradient."""
+        scores = scored(w)
+        likelihood = scores[np.arange(60), own] - logsumexp(scores, axis=1)
+        weights = np.where((np.arange(len(w)) >= 12) & (np.arange(len(w)) < 16), 0, w)  # intercepts are free
+        gap = softmax(scores, axis=1) - np.eye(16)[own]
+        slopes = X.T @ gap @ SETS, gap.sum(axis=0) @ SETS, inputs.T @ gap @ alike
+        return np.sum(weights**2) / 2 - likelihood.sum(), weights + np.concatenate([s.ravel() for s in slopes])
+
+    return scored(minimize(loss, np.zeros(16 + inputs.shape[1] * len(edges)), jac=True, tol=1e-10).x)
+
+
 def test_papers_decode_by_the_likeliest_set():
     """Li's thesis, (4.4): the sets that a plain program of the equations finds, and not marginals at one half."""
-    sets = np.array(list(itertools.product((0.0, 1.0), repeat=4)))
     pairs = list(itertools.combinations(range(4), 2))
     edges_of = {
         CML: pairs, CMLF: pairs, ChainCRF: [(0, 1), (1, 2), (2, 3)],
@@ -142,30 +165,22 @@ def test_papers_decode_by_the_likeliest_set():
     }  # fmt: skip
     settings = {ChainCRF: {"order": "given"}, TreeCRF: {"structure": [[0, 1], [0, 2], [0, 3]]}}
     for kind, edges in edges_of.items():
-        alike = np.array([[row[j] == row[k] for j, k in edges] for row in sets]).astype(float)
-        own = np.array([np.flatnonzero((sets == row).all(axis=1))[0] for row in Y])
-
-        inputs = np.column_stack([X, np.ones(60)]) if kind is CMLF else np.ones((60, 1))  # of the weights of pairs
-
-        def scored(w, alike=alike, inputs=inputs):
-            return (X @ w[:12].reshape(3, 4) + w[12:16]) @ sets.T + inputs @ w[16:].reshape(
-                -1, alike.shape[1]
-            ) @ alike.T
-
-        def loss(w, scored=scored, own=own, alike=alike, inputs=inputs):
-            """Return the penalized negative log-likelihood and its gradient."""
-            scores = scored(w)
-            likelihood = scores[np.arange(60), own] - logsumexp(scores, axis=1)
-            weights = np.where((np.arange(len(w)) >= 12) & (np.arange(len(w)) < 16), 0, w)  # intercepts are free
-            gap = softmax(scores, axis=1) - np.eye(16)[own]
-            slopes = X.T @ gap @ sets, gap.sum(axis=0) @ sets, inputs.T @ gap @ alike
-            return np.sum(weights**2) / 2 - likelihood.sum(), weights + np.concatenate([s.ravel() for s in slopes])
-
-        scores = scored(minimize(loss, np.zeros(16 + inputs.shape[1] * len(edges)), jac=True, tol=1e-10).x)
+        scores = set_scores(edges, np.column_stack([X, np.ones(60)]) if kind is CMLF else np.ones((60, 1)))
         model = kind.paper(**settings.get(kind, {}), tol=1e-12).fit(X, Y)
-        np.testing.assert_allclose(model.predict_proba(X), softmax(scores, axis=1) @ sets, atol=1e-4)
-        np.testing.assert_array_equal(model.predict(X), sets[scores.argmax(axis=1)])
+        np.testing.assert_allclose(model.predict_proba(X), softmax(scores, axis=1) @ SETS, atol=1e-4)
+        np.testing.assert_array_equal(model.predict(X), SETS[scores.argmax(axis=1)])
     assert not np.array_equal(model.predict(X), model.predict_proba(X) > 0.5)
+
+
+def test_the_paper_of_an_ensemble_counts_the_likeliest_sets_of_its_chains():
+    model = ChainCRFEnsemble.paper(3, tol=1e-12, random_state=0).fit(X, Y)
+    orders = [one.order_.tolist() for one in model.models_]
+    assert len({tuple(order) for order in orders}) == 3
+    found = [set_scores(list(itertools.pairwise(order)), np.ones((60, 1))) for order in orders]
+    mean = np.mean([softmax(scores, axis=1) @ SETS for scores in found], axis=0)
+    np.testing.assert_allclose(model.predict_proba(X), mean, atol=1e-4)
+    votes = np.sum([SETS[scores.argmax(axis=1)] for scores in found], axis=0)
+    np.testing.assert_array_equal(model.predict(X), votes >= 2)
 
 
 def test_a_tree_grows_by_the_edge_that_makes_labels_likeliest():

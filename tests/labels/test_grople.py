@@ -93,13 +93,27 @@ def test_map_minimises_6_11(form: str, fit_intercept: bool) -> None:
 def test_objective_6_1_at_what_was_learned() -> None:
     """Also with the thesis's weights, λ₁ = .001 and λ₂ = 1."""
     X, Y, _ = planted()
-    printed = GroPLE.paper()
-    assert (printed.alpha_u, printed.alpha_v, printed.n_components, printed.n_groups) == (0.001, 1.0, 100, 10)
-    for model in (fit(X, Y), fit(X, Y, alpha_u=printed.alpha_u)):
+    for model in (fit(X, Y), fit(X, Y, alpha_u=0.001)):
         V, signs = model.V_, 2.0 * Y - 1
         U = signs @ V.T @ np.linalg.inv(V @ V.T + model.alpha_u * np.eye(len(V)))
         penalties = model.alpha_u * np.sum(U**2) + model.alpha_v * model.group_sparsity_.sum()
         assert model.objective_ == pytest.approx(np.sum((signs - U @ V) ** 2) + penalties, rel=1e-9)
+
+
+def test_embedding_is_stationary_for_6_1() -> None:
+    """Each row of V^k in turn: where it is 0 the slope is at most λ₂, elsewhere it is λ₂ against the row."""
+    X, Y, _ = planted(n=60)
+    model = fit(X, Y, n_components=4, alpha_v=3.0, tol=1e-10, max_iter=20_000)
+    V, signs = model.V_, 2.0 * Y - 1
+    U = signs @ V.T @ np.linalg.inv(V @ V.T + model.alpha_u * np.eye(len(V)))
+    slope = 2 * U.T @ (U @ V - signs)
+    for k in range(3):
+        for row, of_row in zip(V[:, model.groups_ == k], slope[:, model.groups_ == k], strict=True):
+            if row.any():
+                np.testing.assert_allclose(of_row, -3 * row / np.linalg.norm(row), atol=2e-3)
+            else:
+                assert np.linalg.norm(of_row) <= 3
+    assert np.any(model.group_sparsity_ == 0)
 
 
 def test_singular_vectors_are_the_better_start() -> None:

@@ -58,6 +58,32 @@ def test_groups_are_balanced():
     assert sorted(np.bincount(group).tolist()) == [3, 3, 3, 4, 4]
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_groups_of_a_hierarchy_are_those_of_balanced_k_means(seed):
+    """A label goes to the nearest group; from one that is too large, the farthest label goes on to its next one."""
+    table = np.random.default_rng(seed).random((12, 12)) < 0.5  # so few instances that groups change in each case
+    points, start = table.T.astype(float), [5, 1, 0][seed]
+    centres = points[np.random.default_rng(start).choice(12, 3, replace=False)]
+    for _ in range(20):
+        distances = ((points[:, None] - centres) ** 2).sum(axis=2)
+        choices = [iter(np.argsort(row, kind="stable")) for row in distances]
+        groups, waiting = [[], [], []], list(range(12))
+        while waiting:
+            label = waiting.pop()
+            group = next(choices[label])
+            groups[group].append(label)
+            if len(groups[group]) > 4:
+                farthest = max(groups[group], key=lambda j, group=group: (distances[j, group], j))
+                groups[group].remove(farthest)
+                waiting.append(farthest)
+        centres = np.array([points[one].mean(axis=0) for one in groups])
+    model = HOMER.paper(n_groups=3, random_state=start).fit(X[:12], table)
+    tops = model.leaves_.copy()
+    while (above := model.parents_[tops]).max() >= 0:
+        tops = np.where(above >= 0, above, tops)
+    assert {frozenset(np.flatnonzero(tops == node).tolist()) for node in range(3)} == set(map(frozenset, groups))
+
+
 def test_one_group_of_all_features_is_a_chain():
     model = MetaLabels.paper(LogisticRegression(), group_size=7, gamma=0.0, random_state=0).fit(X, Y)
     chain = ClassifierChain.paper(LogisticRegression(), order=model.order_).fit(X, Y)

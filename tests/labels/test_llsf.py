@@ -7,9 +7,9 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
+from sklearn.metrics.pairwise import cosine_similarity
 from tests.together import together
 
-from cofactor.correlation import cosine, positive_part
 from cofactor.labels import LLSF, LLSFDL
 from cofactor.labels.regression import FeatureSpace
 
@@ -22,6 +22,14 @@ def slope(X: np.ndarray, Y: np.ndarray, W: np.ndarray, alpha: float, R: np.ndarr
     """Gradient of the objective without its absolute values, for centred features and labels."""
     Xc, Yc = X - X.mean(axis=0), Y - Y.mean(axis=0)
     return Xc.T @ (Xc @ W - Yc) + alpha * W @ R
+
+
+def coupling(Y: np.ndarray, correlation: str = "psd") -> np.ndarray:
+    """Return R of the papers, or its positive part."""
+    R = 1 - cosine_similarity(Y.T)
+    values, vectors = np.linalg.eigh(R)
+    assert values[0] < -0.1
+    return R if correlation == "original" else (vectors * np.maximum(values, 0)) @ vectors.T
 
 
 @together("fit_intercept", [True, False])
@@ -38,9 +46,7 @@ def test_the_end_is_the_minimum(correlation: str) -> None:
     """With few features R itself has a minimum too, if alpha is small."""
     X, Y, _ = toy(60)
     model = LLSF.paper(3.0, 1.0, correlation=correlation, **EXACT).fit(X, Y)
-    R = 1 - cosine(Y)
-    assert np.linalg.eigvalsh(R)[0] < -0.1
-    W, R = model.coef_, positive_part(R) if correlation == "psd" else R
+    W, R = model.coef_, coupling(Y, correlation)
     gradient = slope(X, Y, W, 3.0, R)
     tolerance = 1e-4 if correlation == "psd" else 0.1
     np.testing.assert_allclose(gradient[W != 0], -np.sign(W[W != 0]), atol=tolerance)
@@ -94,7 +100,7 @@ def test_labels_are_regressed_on_labels(other_labels: str, fit_intercept: bool) 
     said = np.clip(X @ model.base_coef_ + model.base_intercept_ + 0.5, 0, 1)
     seen = Y if other_labels == "true" else said
     errors = X @ W + seen @ S + model.intercept_ + 0.5 - Y
-    R = positive_part(1 - cosine(Y))
+    R = coupling(Y)
     if fit_intercept:
         np.testing.assert_allclose(errors.mean(axis=0), 0, atol=1e-9)
         X, seen = X - X.mean(axis=0), seen - seen.mean(axis=0)

@@ -38,6 +38,26 @@ def test_codes_are_those_of_nonnegative_least_squares() -> None:
     np.testing.assert_array_equal(fitted.fit_transform(X, Y), fitted.transform(X))
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("rule", ["scale-invariant", "printed"])
+def test_updates_are_those_of_the_paper(rule: str) -> None:
+    """Algorithm 1 with corrections C52 to C54, from the same start; instances are columns, as the paper has them."""
+    instances, labels = planted(40, 6)
+    X, Y, rng = instances.T, labels.T, np.random.default_rng(0)
+    U, S = (1 - rng.random((3, 6))).T, 0.01 * (1 - rng.random((4, 3))).T
+    K = Y @ Y.T
+    D = np.diag(K.sum(axis=1))
+    for _ in range(5):
+        smooth = np.diag(S @ (D - K) @ S.T) if rule == "scale-invariant" else 0
+        U = U * (X @ Y.T @ S.T) / (U @ S @ K @ S.T + 0.3 * U * smooth)
+        C = np.diag(np.sum(U**2, axis=0)) if rule == "scale-invariant" else np.eye(3)
+        S = S * (U.T @ X @ Y.T + 0.3 * C @ S @ K) / (U.T @ U @ S @ K + 0.3 * C @ S @ D)
+    length = np.linalg.norm(U, axis=0) if rule == "scale-invariant" else np.ones(3)
+    fitted = model(n_components=3, alpha=0.3, rule=rule, max_iter=5, tol=0.0).fit(instances, labels)
+    np.testing.assert_allclose(fitted.components_, (U / length).T, rtol=1e-9)
+    np.testing.assert_allclose(fitted.label_codes_, S.T * length, rtol=1e-9)
+
+
 def test_labels_explain_features_again() -> None:
     X, Y = planted(noise=0.01)
     fitted = model(alpha=0.0, tol=1e-6, max_iter=50_000).fit(X, Y)

@@ -50,6 +50,8 @@ def test_anmf_fits_features_to_coefficients_of_the_labels() -> None:
     model = ANMF.paper(2, threshold=0, tol=1e-9, max_iter=2000).fit(X, Y)
     H = np.array([nnls(model.Q_.T, y)[0] for y in Y.astype(float)])
     assert model.objective_ == pytest.approx(np.linalg.norm(Y - H @ model.Q_) ** 2)
+    solver = NMF(2, init="nndsvd", tol=1e-9, max_iter=5000).fit(Y)
+    assert model.objective_ == pytest.approx(solver.reconstruction_err_**2, rel=1e-6)
     best = [nnls(H, x)[0] for x in X.T]
     np.testing.assert_allclose(model.P_.T, best, atol=1e-4)
     assert np.linalg.matrix_rank(model.P_) == 2

@@ -121,6 +121,17 @@ def test_cca_is_scikit_learns() -> None:
     np.testing.assert_allclose(twice.components_, found.components_, atol=1e-6)
 
 
+def test_cca_solves_its_eigenproblem() -> None:
+    X, Y = made()
+    Xc, Yc = X - X.mean(axis=0), Y - Y.mean(axis=0)
+    of_labels = Xc.T @ Yc @ np.linalg.inv(Yc.T @ Yc) @ Yc.T @ Xc
+    values, vectors = scipy.linalg.eigh(of_labels, Xc.T @ Xc + 2 * np.eye(6))
+    found = CCA(3, gamma=2.0, whiten=True, scale="none").fit(X, np.hstack([Y, Y[:, :1]]))  # S_yy is singular
+    np.testing.assert_allclose(found.eigenvalues_, values[:2:-1])
+    same_up_to_sign(found.components_.T, vectors[:, :2:-1])
+    np.testing.assert_allclose(found.transform(X), Xc @ found.components_.T, atol=1e-10)
+
+
 def test_a_kernel_is_a_space_of_features() -> None:
     X, Y = made()
     space = KernelPCA(kernel="rbf", gamma=0.05, remove_zero_eig=True).fit(X)
