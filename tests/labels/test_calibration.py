@@ -25,10 +25,13 @@ from cofactor.labels.decisions import (
     Decision,
     LikelySets,
     ProbabilityThreshold,
+    expected_rule,
     learn_rule,
     rule_of,
 )
 from cofactor.metrics.labels import example_f1, label_report, macro_f1, micro_f1
+from cofactor.model.docs import PARAMETERS
+from cofactor.service.options import OPTIONS
 
 
 def drawn(n: int, n_labels: int, seed: int = 0, dtype: type = np.float64):
@@ -284,6 +287,25 @@ def test_one_cut_is_the_best_of_all_and_near_it_beyond_the_exact_search(monkeypa
     monkeypatch.undo()
     np.testing.assert_allclose(macro, learn_rule("macro", logits, labels).value)
     assert macro_f1(labels, expit(logits) > macro) > 0.5
+
+
+@pytest.mark.parametrize("aim", TARGET_METRICS)
+def test_whoever_must_know_an_aim_does(aim):
+    """One that is new needs a rule by labels and one without, a file that is read, texts and an option of the shell."""
+    scores, labels, _, _ = drawn(300, 3)
+    for rule in (learn_rule(aim, scores, labels), expected_rule(aim, scores)):
+        assert rule.name == aim
+        assert type(rule_of(rule.name, rule.value)) is type(rule)
+        assert Decision(rule).words
+    assert aim in OPTIONS["decide_for"].choices
+    assert f'"{aim}"' in PARAMETERS["decide_for"].splitlines()[0]
+
+
+def test_a_rule_for_an_unknown_aim_is_refused():
+    scores, labels, _, _ = drawn(30, 3)
+    for learn in (lambda: learn_rule("f1", scores, labels), lambda: expected_rule("f1", scores)):
+        with pytest.raises(ValueError, match="decide_for='f1': no rule is best at it"):
+            learn()
 
 
 def test_rules_come_back_from_a_file_and_nothing_else_does():

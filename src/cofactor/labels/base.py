@@ -114,17 +114,6 @@ from cofactor.typing import Features, Labels, RandomState
 __all__ = ["Capabilities", "CheckedFeatures", "LabelModel", "LabelPredictions", "TrainingData", "label_facts"]
 
 
-#: What the facts of a model say of decisions by probabilities, beside the cut.
-_DECIDES = {
-    "micro": "by a cut of probabilities, for micro-F1",
-    "macro": "by cuts of probabilities, for macro-F1",
-    "example": "by sets of the largest expected F1, with at least so many labels",
-    "hamming": "by a cut of probabilities, for Hamming loss",
-    "subset": "by likely sets, with at least so many labels",
-    "joint": "about whole label sets, by its own rule",
-}
-
-
 def label_facts(model: Any) -> Facts:
     """Return sizes and threshold of a fitted model.
 
@@ -146,7 +135,7 @@ def label_facts(model: Any) -> Facts:
         "labels": f"{values['labels']:,}",
         "constant labels": ", ".join(constant[:5]) + (f", ... ({len(constant)})" if len(constant) > 5 else ""),
         "threshold": _cuts_shown(model.threshold_),
-        "decides": _DECIDES.get(model.decision_.name, ""),
+        "decides": model.decision_.words,
     }
     return Facts(values["model"], values, {name: text for name, text in shown.items() if text})
 

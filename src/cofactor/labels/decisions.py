@@ -20,7 +20,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -101,8 +101,22 @@ def _best(delta: NDArray[np.float64], none: NDArray[np.float64]) -> NDArray[np.b
     return on
 
 
-#: What decisions may be best at: the parameter `decide_for`, and the name of the rule.
-TARGET_METRICS = ("micro", "macro", "example", "hamming", "subset")
+class Aim(NamedTuple):
+    """What decisions by probabilities may be best at, in words: the measure, and how a model then decides."""
+
+    measure: str
+    decides: str
+
+
+#: By the parameter `decide_for`, which is the name of the rule too.
+AIMS: Mapping[str, Aim] = {
+    "micro": Aim("micro-F1", "by a cut of probabilities, for micro-F1"),
+    "macro": Aim("macro-F1", "by cuts of probabilities, for macro-F1"),
+    "example": Aim("F1 of each instance", "by sets of the largest expected F1, with at least so many labels"),
+    "hamming": Aim("Hamming loss", "by a cut of probabilities, for Hamming loss"),
+    "subset": Aim("subset accuracy", "by likely sets, with at least so many labels"),
+}
+TARGET_METRICS = tuple(AIMS)
 
 #: Rules whose cut of the scores is learned.
 RULES = ("global", "per-label", "top-k", "cardinality")
@@ -316,7 +330,7 @@ def learn_threshold(
 
     Returns
     -------
-    Cut or TopK
+    Threshold or TopK
         A cut lies half way between two neighbouring scores; of equally good cuts the highest is taken.
 
     Raises
@@ -667,15 +681,20 @@ def rule_of(name: str, value: Any) -> Rule:
     """
     if isinstance(value, bool) or not isinstance(value, Real | np.ndarray):
         raise InvalidInputError(f"the rule {name!r} cannot have the value {value!r}")
-    kinds: tuple[Any, ...] = (TopK, BestSets, LikelySets, ProbabilityThreshold, Threshold)
-    rule: Rule = next((kind for kind in kinds if name in kind.names), kinds[-1])(value, name)
+    kind: Any = next((kind for kind in _KINDS if name in kind.names), Threshold)  # which refuses unknown names
+    rule: Rule = kind(value, name)
     return rule
 
 
-_WORDS = ("micro-F1", "macro-F1", "F1 of each instance", "Hamming loss", "subset accuracy")
+#: All rules, of which a file holds one by its name.
+_KINDS: tuple[type[Rule], ...] = (Threshold, TopK, ProbabilityThreshold, BestSets, LikelySets)
 
 #: Refuses a `decide_for` that is not known.
-check_aim = one_of(dict(zip(TARGET_METRICS, _WORDS, strict=True)))
+check_aim = one_of({name: aim.measure for name, aim in AIMS.items()})
+
+
+def _no_rule(decide_for: str) -> InvalidInputError:
+    return InvalidInputError("no rule is best at it", argument="decide_for", found=decide_for)
 
 
 def learn_rule(
@@ -719,8 +738,10 @@ def learn_rule(
         return ProbabilityThreshold(0.5, "hamming")
     if decide_for == "example":
         return BestSets(_cut_of_none(logits, Y, weights))
-    usual = (LikelySets(0), LikelySets(1))  # the second only if held-out instances prefer it
-    return max(usual, key=lambda rule: _subset_accuracy(rule, logits, Y, weights))
+    if decide_for == "subset":
+        usual = (LikelySets(0), LikelySets(1))  # the second only if held-out instances prefer it
+        return max(usual, key=lambda rule: _subset_accuracy(rule, logits, Y, weights))
+    raise _no_rule(decide_for)
 
 
 def expected_rule(decide_for: str, logits: NDArray[Any], weights: NDArray[np.float64] | None = None) -> Rule:
@@ -748,7 +769,11 @@ def expected_rule(decide_for: str, logits: NDArray[Any], weights: NDArray[np.flo
         return ProbabilityThreshold(_macro_cuts(logits, weights), "macro")
     if decide_for == "example":
         return BestSets()
-    return LikelySets(0) if decide_for == "subset" else ProbabilityThreshold(0.5, "hamming")
+    if decide_for == "hamming":
+        return ProbabilityThreshold(0.5, "hamming")
+    if decide_for == "subset":
+        return LikelySets(0)
+    raise _no_rule(decide_for)
 
 
 def _nonempty_sets(p: NDArray[Any]) -> NDArray[np.bool_]:
@@ -914,6 +939,13 @@ class Decision:
     def name(self) -> str:
         """How the decision was chosen: the name of the rule, or "joint" without one."""
         return JOINT if self.rule is None else self.rule.name
+
+    @property
+    def words(self) -> str:
+        """How it decides, in words; nothing where scores are cut, of which the cut says all."""
+        if self.rule is None:
+            return "about whole label sets, by its own rule"
+        return AIMS[self.name].decides if self.name in AIMS else ""
 
     def predict(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
         """Return which labels are on for instances with these scores, shape (n, L)."""

@@ -18,6 +18,7 @@ from typing import Any
 
 from cofactor.checks import AUTO, number
 from cofactor.labels.leave_one_out import BestAlpha, RidgeProblem, ridge_problem
+from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import rows_to_compare
 from cofactor.labels.training_data import TrainingData
 
@@ -79,6 +80,32 @@ def exact_penalty(data: TrainingData, problem: RidgeProblem) -> float:
     if len(rows_to_compare(data.n_instances)) == data.n_instances:
         return float(found.alpha)
     return float(problem.best_alpha(data.expected_labels(), found.grid_index, (1,)).alpha)
+
+
+def penalty_of(data: TrainingData, space: FeatureSpace) -> float:
+    """Return the weight of the penalty with the least leave-one-out error of ridge regression of the labels in a space.
+
+    It is that of all instances, unless the features are too large for a decomposition: then that of `ridge_penalty`.
+
+    Parameters
+    ----------
+    data : TrainingData
+        With scaled features.
+    space : FeatureSpace
+        What ``data.feature_space()`` returned.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> X = np.arange(8.0)[:, None]
+    >>> data = TrainingData(X, sparse.csr_array(X > 3))
+    >>> round(penalty_of(data, data.feature_space()), 2)
+    5.25
+    """
+    if FeatureSpace.too_large(space.X):
+        return ridge_penalty(data, space.fit_intercept)
+    return exact_penalty(data, space.problem())
 
 
 def _found(data: TrainingData, fit_intercept: bool) -> BestAlpha | None:

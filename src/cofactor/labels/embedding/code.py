@@ -18,7 +18,7 @@ from cofactor.labels.data import check_missing
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.features import scaled_rows
 from cofactor.labels.filling import fill_labels
-from cofactor.labels.penalty import exact_penalty, penalty, ridge_penalty
+from cofactor.labels.penalty import penalty, penalty_of
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.labels.training_data import sampled
 from cofactor.model.estimator import learned, param
@@ -93,7 +93,7 @@ class CodeModel(LabelModel):
     def _fit(self, data: TrainingData) -> None:
         n_labels = data.labels.shape[1]
         space = data.feature_space(self.fit_intercept)
-        self.alpha_ = self._chosen_alpha(data, space) if self.alpha == AUTO else float(self.alpha)
+        self.alpha_ = penalty_of(data, space) if self.alpha == AUTO else float(self.alpha)
         labels = data.labels
         if data.known is not None:
             labels = fill_labels(space, labels, data.known, self.alpha_)
@@ -104,12 +104,6 @@ class CodeModel(LabelModel):
         self.decoder_ = code.decoder
         self.offset_ = np.broadcast_to(code.offset, n_labels).copy()
         self.n_components_ = len(code.decoder)
-
-    def _chosen_alpha(self, data: TrainingData, space: FeatureSpace) -> float:
-        """Return the penalty with the least leave-one-out error of ridge regression of the labels."""
-        if FeatureSpace.too_large(space.X):
-            return ridge_penalty(data, bool(self.fit_intercept))
-        return exact_penalty(data, space.problem())
 
     def _shortened(self, code: Code, space: FeatureSpace) -> Code:
         """Return a code without components whose prediction adds more error than it removes."""
