@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.cluster import KMeans
 
 from cofactor.kernels.clusters import divide
 from cofactor.kernels.threads import library_limit
@@ -52,6 +51,8 @@ def k_means(
         return X.mean(axis=0, dtype=np.float64).reshape(1, -1).astype(X.dtype), np.zeros(X.shape[0], dtype=np.int32)
     if start is None or not np.bincount(start, minlength=k).all():
         start = _parts(X, k)
+    from sklearn.cluster import KMeans  # which loads all linear models
+
     first = _means(X, start, k).T
     with library_limit(1):  # with several threads, sums would depend on the order in which these end
         found = KMeans(k, init=first, n_init=1, max_iter=max_iter).fit(X)
