@@ -22,7 +22,7 @@ HEADERS = 100  #: of a request
 _HEADS = 1 << 24  #: bytes that all connections of a process may hold of requests whose head is not whole
 _UNREAD = 1 << 26  #: bytes of answers that wait for clients to read them, in a process
 _READING = 30.0  #: seconds in which a client must have read an answer
-_PASSED_OVER = 1 << 24  #: bytes of an answered request that are read: many clients hear nothing before they sent all
+_PASSED_OVER = 1 << 24  #: bytes that are read after an answer: many clients hear nothing before they have sent all
 _AT_A_TIME = 64  #: connections that are closed at a time, ten times a second
 _PIECE = 1 << 13  #: bytes that are parsed at a time
 
@@ -134,7 +134,7 @@ class Connection(HttpToolsProtocol):
         """Take what came."""
         self._unset_keepalive_if_required()
         if self.refusal is not None:
-            self._pass_over(len(data), HEAD * 16)
+            self._pass_over(len(data), _PASSED_OVER)
             return
         self.rest += data
         self._go_on()
