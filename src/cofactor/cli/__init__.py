@@ -18,6 +18,7 @@ Nothing is imported here before `main` can answer an interruption.
 from __future__ import annotations
 
 import sys
+from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -51,8 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     if arguments is None:
         interrupts.own_the_process()
-        if getattr(sys.stdout, "errors", None) == "strict":  # names of files that are not text are printed as they are
-            sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
+        if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
+            sys.stdout.reconfigure(errors="surrogateescape")  # names of files that are no text are printed as they are
     with interrupts.loading(), garbage_kept(lasting=True):
         from cofactor.cli.app import run
     return run(arguments)

@@ -237,10 +237,10 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
     scaling_: Scaling = learned(kind=Scaling)
     decision_: Decision = learned(kind=Decision)
 
-    #: Parameters with which a model is that of its paper, beside those of its base classes; see `paper`. A function
-    #: makes a value of the class and the parameters that the caller gives.
     size_params = ("n_components", "n_members")  # chains that draw label sets are short beside weights
 
+    #: Parameters with which a model is that of its paper, beside those of its base classes; see `paper`. A function
+    #: makes a value of the class and the parameters that the caller gives.
     _paper: ClassVar[Mapping[str, Any]] = {"scale": "none", "threshold": 0}
 
     #: Whether `fit` takes sparse labels. scikit-learn has no tag for it, so `cofactor.evaluation` asks for this.

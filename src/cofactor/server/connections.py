@@ -134,7 +134,7 @@ class Connection(HttpToolsProtocol):
         """Take what came."""
         self._unset_keepalive_if_required()
         if self.refusal is not None:
-            self._pass_over(len(data), _PASSED_OVER)
+            self._pass_over(len(data))
             return
         self.rest += data
         self._go_on()
@@ -227,7 +227,7 @@ class Connection(HttpToolsProtocol):
         self.is_ahead = True
         super().on_body(body)
         if self.cycle.response_complete:
-            self._pass_over(len(body), _PASSED_OVER)
+            self._pass_over(len(body))
 
     def on_message_complete(self) -> None:
         """End a request."""
@@ -265,10 +265,10 @@ class Connection(HttpToolsProtocol):
         self.all.n_bytes += n - self.n_held
         self.n_held = n
 
-    def _pass_over(self, n: int, most: int) -> None:
+    def _pass_over(self, n: int) -> None:
         """Note bytes that nobody reads; close the connection where more have come."""
         self.n_passed_over += n
-        if self.n_passed_over > most:
+        if self.n_passed_over > _PASSED_OVER:
             self.transport.close()
 
     def _refuse(self, refusal: RefusalError) -> None:
