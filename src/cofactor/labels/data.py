@@ -31,7 +31,7 @@ from cofactor.labels.features import (
 from cofactor.model.convergence import callers_level
 from cofactor.passes import is_sparse
 from cofactor.recipe import Recipe
-from cofactor.text import few
+from cofactor.text import did_you_mean, few
 from cofactor.typing import Labels
 
 _CONTAINERS = ("array", "pandas", "polars")
@@ -722,3 +722,17 @@ def refused_unknown(known: NDArray[np.bool_], model: str, names: NDArray[Any]) -
         advice="take LabelRidge, PLST, LabelPCA, CPLST, FeatureLabelCCA, CSSP, FAiE, LEML, GroPLE, "
         "CompressedSensing, MME, SSJDR or BinaryRelevance",
     )
+
+
+def label_positions(labels: Iterable[Any], names: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the positions of labels among all names."""
+    if isinstance(labels, str):
+        labels = [labels]
+    known = {name: k for k, name in enumerate(names.tolist())}
+    known = {str(name): k for name, k in known.items()} | known  # the command line knows names as texts
+    wanted = list(dict.fromkeys(labels))
+    for name in wanted:
+        if name not in known:
+            expected = did_you_mean(str(name), [str(one) for one in names])
+            raise InvalidInputError(f"no label of the model: {expected}", argument="labels", found=name)
+    return np.array([known[name] for name in wanted], dtype=np.int64)

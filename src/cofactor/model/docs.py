@@ -224,9 +224,11 @@ PARAMETERS: Mapping[str, str] = {
             probabilities of single labels. These are the marginals with "joint" or a number; other thresholds calibrate
             them, and the marginals are ``scipy.special.expit(model.decision_function(X))``.""",
     "decide_for": """\
-        decide_for : {"micro", "macro", "example", "hamming", "subset"}, default={default}
+        decide_for : {"micro", "macro", "example", "hamming", "subset"} or dict, default={default}
             What decisions with ``threshold="auto"`` are best at: micro-F1, macro-F1, mean F1 of the instances, Hamming
-            loss or subset accuracy. Other thresholds do not look at it, so a fit refuses all but "micro" with them.""",
+            loss or subset accuracy; or what they must reach, as `LabelModel.set_decision` takes it, such as a
+            ``precision`` or ``at_most`` so many labels. Other thresholds do not look at it, so a fit refuses all but
+            "micro" with them.""",
     "features": f"""\
         X : {_FEATURES}
             Features, from -1e15 to 1e15.""",

@@ -26,6 +26,7 @@ from cofactor.model.facts import Facts
 from cofactor.recipe import Recipe, truth_of
 from cofactor.service import label_files
 from cofactor.service.base import ModelService, about, explanation_to_json
+from cofactor.service.options import asked_of
 from cofactor.service.results import AnswerTable, Loaded, shortest
 from cofactor.text import counted, did_you_mean
 
@@ -78,15 +79,21 @@ class LabelService(ModelService):
             raise InvalidInputError(("writes labels with their scores: leave out ", out), argument="top", found=top)
         if options["proba"]:
             self._require_probabilities(scores)
+        decision = asked_of(options)
+        for other in ("top", "scores", "proba") if decision else ():
+            if options[other]:
+                what = " writes numbers, and decides nothing: leave out "
+                raise InvalidInputError((Argument(other), what, Argument(next(iter(decision)))))
         if options["coverage"] is not None:
-            for other in ("top", "scores", "proba"):
+            for other in ("top", "scores", "proba", *decision):
                 if options[other]:
                     message = (Argument("coverage"), " writes sets of labels: leave out ", Argument(other))
                     raise InvalidInputError(message)
             model.check_coverage()
         data = label_files.read_features(file, model, options)
         proba, names = options["proba"], [str(name) for name in model.label_names_]
-        blocks = without_names(model).iter_predictions(data.X, probabilities=proba, coverage=options["coverage"])
+        asked = {"probabilities": proba, "coverage": options["coverage"], "decision": decision}
+        blocks = without_names(model).iter_predictions(data.X, **asked)
         scores_, on, chances = zip(*blocks, strict=True)
         found = LabelPredictions(
             np.concatenate(scores_), np.concatenate(on), np.concatenate(chances) if proba else None
@@ -171,6 +178,7 @@ class LabelService(ModelService):
         top: int | None = None,
         threshold: float | None = None,
         coverage: float | None = None,
+        decision: Mapping[str, Any] | None = None,
         most: int | None = None,
     ) -> list[dict[str, Any]]:
         """Return the labels of each row.
@@ -186,6 +194,8 @@ class LabelService(ModelService):
             that the model predicts.
         coverage : float, optional
             Sets that hold all labels of a row with this probability, in the place of what is predicted.
+        decision : mapping from str to object, optional
+            Decide so, and not as the model does otherwise: the arguments of `LabelModel.set_decision`.
         most : int, optional
             The most labels of all rows together.
 
@@ -194,15 +204,17 @@ class LabelService(ModelService):
         list of dict
             Each with labels, top if it was asked for, and unknown: the columns whose value did not occur in training.
         """
-        if threshold is not None and coverage is not None:
-            raise InvalidInputError("does not go with coverage: give one of them", argument="threshold")
+        how = {"threshold": threshold, "coverage": coverage, "decision": decision}
+        given_ways = [name for name, value in how.items() if value is not None]
+        if len(given_ways) > 1:
+            raise InvalidInputError(f"does not go with {given_ways[1]}: give one of them", argument=given_ways[0])
         if coverage is not None:
             self.rows.end.check_coverage()
         given = self.rows.read(rows)
         wanted = self._probable and (top is not None or threshold is not None)
         tagged: list[dict[str, Any]] = []
         n_labels = 0
-        asked = {"probabilities": wanted, "coverage": coverage, "checked": True}
+        asked = {"probabilities": wanted, "coverage": coverage, "decision": decision, "checked": True}
         for found in self.rows.end.iter_predictions(given.features, **asked):
             on = found.on if threshold is None else Threshold(threshold).apply(_numbers(found)[1])
             n_labels += int(np.count_nonzero(on))
