@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Any
 
 from cofactor.errors import Argument, InvalidInputError, Place
-from cofactor.text import counted, is_number
+from cofactor.text import is_number, plural
 from cofactor.typing import Frame
 
 Column = str | int
@@ -111,7 +111,7 @@ def resolve_columns(
         if position >= n_columns or position in found.values():
             known = f" ({', '.join(header)})" if header else ""
             raise InvalidInputError(
-                f"no column for the {role}; found {counted(n_columns, 'column')}{known}",
+                f"no column for the {role}; found {plural(n_columns, 'column')}{known}",
                 argument=role,
                 advice=("check the separator (", Argument("sep"), "), or give ", Argument(role)),
                 place=Place(name),
@@ -426,7 +426,7 @@ def _explicit(header: Sequence[str] | None, n_columns: int, role: str, column: C
             )
         return list(header).index(column)
     if not 0 <= column < n_columns:
-        extent = f" is out of range; the file has {counted(n_columns, 'column')}, 0 the first"
+        extent = f" is out of range; the file has {plural(n_columns, 'column')}, 0 the first"
         raise InvalidInputError((Argument(role, column), extent), argument=role, place=Place(name))
     return int(column)
 

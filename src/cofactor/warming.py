@@ -30,11 +30,11 @@ from sklearn.linear_model import Ridge
 from sklearn.tree import DecisionTreeClassifier
 
 from cofactor.datasets import read_libsvm
-from cofactor.interrupts import begin_worker, held_back
+from cofactor.interrupts import begin_worker, block_interrupt
 from cofactor.kernels import cache, threads
 from cofactor.labels import MODELS as LABEL_MODELS
 from cofactor.labels import TRANSFORMERS
-from cofactor.lazy import garbage_kept
+from cofactor.lazy import gc_disabled
 from cofactor.model.splits import StratifiedLabelKFold
 from cofactor.progress import when_compiling
 from cofactor.ratings import MMMF, RatingModel
@@ -192,7 +192,7 @@ def _in_processes(names: Sequence[str], plain: bool, n: int) -> Iterator[Iterato
     )
     processes = []
     try:
-        with held_back():
+        with block_interrupt():
             for _ in range(n):
                 pipe = subprocess.PIPE
                 processes.append(
@@ -202,7 +202,7 @@ def _in_processes(names: Sequence[str], plain: bool, n: int) -> Iterator[Iterato
             Thread(target=_attend, args=(process, waiting, answers), name="cofactor compiling", daemon=True).start()
         yield (_answer(answers.get()) for _ in names)
     finally:
-        with held_back():
+        with block_interrupt():
             for process in processes:
                 process.kill()
             for process in processes:
@@ -247,7 +247,7 @@ def _run(name: str, plain: bool) -> None:
 
     One process runs all settings of a class: several processes would each compile the kernels that these share.
     """
-    with garbage_kept(), warnings.catch_warnings(), threads.thread_limit(2), when_compiling(lambda: None):
+    with gc_disabled(), warnings.catch_warnings(), threads.thread_limit(2), when_compiling(lambda: None):
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", UserWarning)
         if name in RATING_MODELS:

@@ -25,7 +25,7 @@ from cofactor.evaluation.protocols import check_lengths, features_by_name
 from cofactor.evaluation.significance import Scores, holm
 from cofactor.evaluation.store import Run
 from cofactor.evaluation.tables import TableCell, aligned_lines, side_by_side
-from cofactor.interrupts import ending_all
+from cofactor.interrupts import propagate_interrupt
 from cofactor.metrics import catalogue, topn
 from cofactor.metrics.directions import greater_is_better
 from cofactor.metrics.probabilities import CalibrationBins
@@ -42,7 +42,7 @@ from cofactor.ratings.interactions import as_numbers, read_pairs, split_xy
 from cofactor.ratings.ranking.base import ImplicitModel
 from cofactor.ratings.ranking.counts import counts_apart
 from cofactor.ratings.ranking.popularity import Popularity
-from cofactor.text import counted, did_you_mean, without_zero
+from cofactor.text import did_you_mean, plural, without_zero
 from cofactor.typing import RandomState, SideFeatures
 
 Table = sparse.csr_array
@@ -370,7 +370,7 @@ class RecommendationScores:
         )
         n = self.facts.get("users_left_out", 0)
         left_out = (
-            [f"{counted(n, 'user', form=',')} of test parts, whom training does not know, are left out"] if n else []
+            [f"{plural(n, 'user', form=',')} of test parts, whom training does not know, are left out"] if n else []
         )
         return "\n".join(
             [*lines[1:], "", below, *left_out, *self._pairs_in_words(self.metrics[0]), *self._interactions_in_words()]
@@ -606,7 +606,7 @@ def evaluate_recommendations(
     parts = list(parts_of(splitter, X, asked.y))
     rows: dict[str, list[_Row]] = {name: [] for name in everyone}
     n_left_out = 0
-    with ending_all():
+    with propagate_interrupt():
         for k, part in enumerate(parts):
             split = asked.split(part)
             n_left_out += split.n_left_out

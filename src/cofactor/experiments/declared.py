@@ -27,7 +27,7 @@ from cofactor.metrics import LABEL_METRICS
 from cofactor.model.named_splits import Task
 from cofactor.model.selection.grid import check_grid, check_names
 from cofactor.ratings import MODELS as RATING_MODELS
-from cofactor.text import did_you_mean, folded
+from cofactor.text import did_you_mean, normalize_name
 
 _KEYS = ("title", "data", "methods", "splits", "n_splits", "seeds", "metrics", "grid_metric", "at", "likes")
 _METHOD_KEYS = ("name", "model", "parameters", "grid")
@@ -223,11 +223,11 @@ def _methods(tables: Any, grid_metric: Any, file: _Key) -> tuple[Task, dict[str,
 
 def _kind_of(name: str, key: _Key) -> tuple[Task, type[Any]]:
     """Return task and class of a model; case, hyphens and underscores do not matter."""
-    plain = {folded(known): (task, kind) for task, kinds in _MODELS.items() for known, kind in kinds.items()}
-    if folded(name) not in plain:
+    plain = {normalize_name(known): (task, kind) for task, kinds in _MODELS.items() for known, kind in kinds.items()}
+    if normalize_name(name) not in plain:
         names = sorted(known for kinds in _MODELS.values() for known in kinds)
         raise key.error(f"there is no model {name!r}", did_you_mean(name, names))
-    return plain[folded(name)]
+    return plain[normalize_name(name)]
 
 
 def _estimator(kind: type[Any], parameters: Mapping[str, Any], key: _Key) -> Any:

@@ -31,7 +31,7 @@ from cofactor.labels.features import (
 from cofactor.model.convergence import callers_level
 from cofactor.passes import is_sparse
 from cofactor.recipe import Recipe
-from cofactor.text import few
+from cofactor.text import shorten
 from cofactor.typing import Labels
 
 _CONTAINERS = ("array", "pandas", "polars")
@@ -342,8 +342,8 @@ def in_trained_order(labels: sparse.csr_array, names: NDArray[Any] | None, train
         if not missing and not extra:
             return labels if given == wanted else canonical(labels[:, [position[name] for name in wanted]])
         if given != list(range(len(given))) and wanted != list(range(len(wanted))):
-            problems = [f"no label {few(missing)}"] if missing else []
-            problems += [f"label {few(extra)} was not there in training"] if extra else []
+            problems = [f"no label {shorten(missing)}"] if missing else []
+            problems += [f"label {shorten(extra)} was not there in training"] if extra else []
             raise InvalidInputError("; ".join(problems), advice=f"expected {len(wanted)} labels as trained")
     if labels.shape[1] != len(wanted):
         raise InvalidInputError(f"y has {labels.shape[1]} labels, but the model knows {len(wanted)}", argument="y")

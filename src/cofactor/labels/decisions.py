@@ -37,7 +37,7 @@ from cofactor.labels.training_data import TrainingData
 from cofactor.metrics.tables import as_label_sets, as_scores, check_same_shape
 from cofactor.model.convergence import callers_level
 from cofactor.passes import batches
-from cofactor.text import counted
+from cofactor.text import plural
 from cofactor.typing import Labels
 
 _PER_BLOCK = 1 << 22
@@ -1039,7 +1039,7 @@ class Decision:
 def warn_of_one_answer(on: NDArray[np.bool_], model: str) -> None:
     """Warn if a model predicts the same labels for all held-out instances."""
     if (on == on[0]).all():
-        what = counted(np.count_nonzero(on[0]), "label") if on[0].any() else "no label"
+        what = plural(np.count_nonzero(on[0]), "label") if on[0].any() else "no label"
         warnings.warn(
             InputWarning(
                 f"{model} predicts the same for all {len(on):,} instances that were held out, {what}: "

@@ -20,7 +20,7 @@ from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.limits import LARGEST, SMALLEST
 from cofactor.model.convergence import callers_level
 from cofactor.passes import InPasses, added, batches, in_parts, is_sparse, stacked, together
-from cofactor.text import few
+from cofactor.text import shorten
 from cofactor.typing import Features
 
 #: Features as models see them: in range, C-contiguous or in canonical CSR form, float32 or float64.
@@ -191,8 +191,8 @@ def _differences(columns: list[Any], known: list[Any]) -> str:
     there, trained = set(columns), set(known)
     missing = [name for name in known if name not in there]
     extra = [name for name in columns if name not in trained]
-    parts = [f"there is no column {few(missing)}"] if missing else []
-    parts += [f"column {few(extra)} was not there in training"] if extra else []
+    parts = [f"there is no column {shorten(missing)}"] if missing else []
+    parts += [f"column {shorten(extra)} was not there in training"] if extra else []
     return ", and ".join(parts)
 
 

@@ -21,7 +21,7 @@ from cofactor.limits import CELLS, LARGEST
 from cofactor.model.convergence import callers_level
 from cofactor.model.state import check_array
 from cofactor.passes import InPasses, is_sparse, together
-from cofactor.text import counted
+from cofactor.text import plural
 
 #: Values of the parameter `scale` beside "auto".
 SCALES = ("none", "rows", "tf-idf", "sd", "standard", "standard-rows")
@@ -405,7 +405,7 @@ def stream_scaling(scale: str, X: CheckedFeatures, weights: NDArray[np.float64] 
         return Scaling("none" if scale == AUTO else scale)
     if X.shape[0] < _FIRST:
         told = (
-            f"the first chunk has {counted(X.shape[0], 'instance')}, too few to standardize its features by: begin with"
+            f"the first chunk has {plural(X.shape[0], 'instance')}, too few to standardize its features by: begin with"
         )
         warnings.warn(
             InputWarning(f"{told} {_FIRST} or more, or give features of like size, with scale='none'"),

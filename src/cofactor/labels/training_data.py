@@ -32,7 +32,7 @@ from cofactor.labels.scaling import Scaling, choose_scaling
 from cofactor.limits import FIT
 from cofactor.model.progress import Monitor
 from cofactor.passes import CELLS, InPasses, batches, in_parts, is_sparse, rows_of
-from cofactor.text import counted, few
+from cofactor.text import plural, shorten
 
 #: Number of parts of the instances, of which one is held out, or more of them until there are `ENOUGH` instances.
 PARTS = 4
@@ -171,7 +171,7 @@ class TrainingData:
     def sizes(self) -> str:
         """Numbers of instances, features and labels, in words for messages."""
         (n, D), L = self.features.shape, self.labels.shape[1]
-        return f"{counted(n, 'instance', form=',')}, {counted(D, 'feature', form=',')}, {counted(L, 'label', form=',')}"
+        return f"{plural(n, 'instance', form=',')}, {plural(D, 'feature', form=',')}, {plural(L, 'label', form=',')}"
 
     def bytes_of(self, n_components: Any) -> int:
         """Return what components take at least, float32: as many as `n_components` says, 1 for "auto", or as labels."""
@@ -451,7 +451,7 @@ class _First:
             pairs = zip(columns or none, self.feature_names or none, strict=True)
             one, other = next(pair for pair in pairs if pair[0] != pair[1])
             raise InvalidInputError(
-                f"X has the column {few([one])} where the first chunk has {few([other])}",
+                f"X has the column {shorten([one])} where the first chunk has {shorten([other])}",
                 argument="X",
                 advice="give all chunks the same columns in the same order",
             )

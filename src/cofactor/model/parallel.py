@@ -8,7 +8,7 @@ from typing import Any
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import BACKENDS, get_active_backend
 
-from cofactor.interrupts import begin_worker, held_back
+from cofactor.interrupts import begin_worker, block_interrupt
 from cofactor.kernels.threads import n_threads
 
 
@@ -80,7 +80,7 @@ def in_workers(
     parallel = Parallel(n_jobs=n_jobs, return_as=return_as, prefer=prefer, **named, **options)
     results: Any = None
     try:
-        with held_back():  # processes are started here, with the first tasks
+        with block_interrupt():  # processes are started here, with the first tasks
             results = parallel(tasks)
         for result in results:  # noqa: UP028  which would close them before the warnings are silenced
             yield result

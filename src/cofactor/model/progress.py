@@ -11,7 +11,7 @@ from typing import Self
 
 from cofactor.progress import COMPILING, Display, describe, tell, when_compiling
 from cofactor.solvers.result import Callback, Progress, asks_to_stop
-from cofactor.text import counted
+from cofactor.text import plural
 
 
 class Monitor:
@@ -59,7 +59,7 @@ class Monitor:
         self._open.close()
         if kind is None:
             elapsed = time.perf_counter() - self._began
-            tell(f"{self.name}: the fit ended after {counted(self._steps, 'step', form=',')} ({elapsed:,.1f} s)")
+            tell(f"{self.name}: the fit ended after {plural(self._steps, 'step', form=',')} ({elapsed:,.1f} s)")
 
     def stage(self, name: str) -> Callable[[Progress], bool] | None:
         """Return a callback which marks progress as that of the stage `name`; None if nothing is shown or called."""

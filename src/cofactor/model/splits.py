@@ -26,7 +26,7 @@ from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.frames import as_frame, as_series
 from cofactor.kernels.stratify import pair_keys, stratify
 from cofactor.model.times import is_missing, likely_seconds, seconds_of, split_times
-from cofactor.text import counted
+from cofactor.text import plural
 
 Rows: TypeAlias = NDArray[np.int64]
 """Numbers of rows."""
@@ -49,7 +49,7 @@ def column_of(values: Any, n: int, argument: str) -> NDArray[Any]:
         missing = np.isnat(table) if table.dtype.kind in "mM" else table != table
     if np.any(missing):
         raise InvalidInputError(
-            f"{argument}: missing for {counted(int(np.sum(missing)), 'row')}, the first is {int(np.argmax(missing))}",
+            f"{argument}: missing for {plural(int(np.sum(missing)), 'row')}, the first is {int(np.argmax(missing))}",
             argument=argument,
         )
     return table
@@ -315,7 +315,7 @@ def n_held_out_users(test_users: Any, users: RowsOfUsers) -> int:
         )
     if n_test > users.with_two.size:
         raise InvalidInputError(
-            f"{counted(n_test, 'user is', 'users are')} to be held out, but users with two ratings, one to fold in "
+            f"{plural(n_test, 'user is', 'users are')} to be held out, but users with two ratings, one to fold in "
             f"and one to test, are only {users.with_two.size}: lower test_users"
         )
     return n_test

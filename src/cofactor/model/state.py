@@ -37,7 +37,7 @@ from sklearn.base import BaseEstimator
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.limits import COLUMNS
-from cofactor.text import counted
+from cofactor.text import plural
 
 if TYPE_CHECKING:
     from cofactor.persistence import Adapter
@@ -248,7 +248,7 @@ def unpacked(value: Any, arrays: Mapping[str, NDArray[Any]], models: Mapping[str
         return float(member(value, "float", str))
     n, m = (int(k) for k in member(value, "shape", list))
     parts = tuple(arrays[f"{value['sparse']}.{part}"] for part in _PARTS)
-    COLUMNS.check(m, f"{value['sparse']} has {m} columns for {counted(parts[0].size, 'number')}", size=parts[0].nbytes)
+    COLUMNS.check(m, f"{value['sparse']} has {m} columns for {plural(parts[0].size, 'number')}", size=parts[0].nbytes)
     starts = parts[-1]
     if np.any(starts[1:] < starts[:-1]):  # SciPy does not look if the last of these says that nothing is stored
         raise InvalidInputError(f"{value['sparse']} has rows that end before they begin")

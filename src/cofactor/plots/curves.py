@@ -29,7 +29,7 @@ from cofactor.plots.figures import (
     tidy,
     titled,
 )
-from cofactor.text import counted, without_zero
+from cofactor.text import plural, without_zero
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -149,7 +149,7 @@ def plot_likelihood(histories: Mapping[str, ArrayLike], ax: Axes | None = None, 
     ax = new_axes(ax)
     for index, (name, values) in enumerate(checked.items()):
         n_iter = len(values) - 1
-        words = f"{name}: {-values[-1]:,.6g} after {counted(n_iter, 'iteration')}"
+        words = f"{name}: {-values[-1]:,.6g} after {plural(n_iter, 'iteration')}"
         style = series_style(index)
         ax.plot(np.arange(len(values)), -values, label=words, linewidth=1.8, markersize=5, markevery=[n_iter], **style)
     ax.yaxis.set_major_formatter("{x:,.6g}")

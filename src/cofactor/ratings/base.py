@@ -49,7 +49,7 @@ from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.scoring import ProbabilityScorer, Scorer, criterion_of
 from cofactor.ratings.topn import Ranking
 from cofactor.solvers.result import Callback, Result
-from cofactor.text import counted, some_of
+from cofactor.text import plural, some_of
 from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures, SideName, SparseTable
 
 if TYPE_CHECKING:
@@ -722,7 +722,7 @@ class RatingModel(InteractionModel):
         if not ours.any() or (self.unknown == "error" and not ours.all()):
             bad = np.asarray(given.users, dtype=object)[~ours].tolist()
             raise InvalidInputError(
-                f"{counted(len(bad), 'rating')} of X by users that were not in training, the first by "
+                f"{plural(len(bad), 'rating')} of X by users that were not in training, the first by "
                 f"{bad[0]!r}: leave them out, or fit a new model"
                 if bad
                 else "X is empty: at least one rating, or an item with features, is needed",

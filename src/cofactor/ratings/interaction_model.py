@@ -42,7 +42,7 @@ from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.similar import Embeddings, covariance, directions, directions_of_interactions
 from cofactor.ratings.topn import Catalog, Excluded, ExclusionMask, Ranking, best_items, ids_of
 from cofactor.solvers.result import Callback
-from cofactor.text import counted, some_of
+from cofactor.text import plural, some_of
 from cofactor.typing import Ids, SideFeatures, SideName
 
 if TYPE_CHECKING:
@@ -645,7 +645,7 @@ class InteractionModel(Estimator, ABC):
         if not source or (both is not None and both.key != earlier.key):
             return False
         kind = "interaction" if both is None else "rating"
-        those = counted(new.n_ratings, f"{kind} is", f"{kind}s are")
+        those = plural(new.n_ratings, f"{kind} is", f"{kind}s are")
         text = f"{those} what {source} took in, and not taken in twice; "
         warnings.warn(InputWarning((text, Argument("again", True), " does it")), stacklevel=callers_level())
         return True
@@ -893,14 +893,14 @@ class InteractionModel(Estimator, ABC):
         ours.warn_if_alike(given.ids[~known_before], side[:-1], callers_level())
         merge, replace = Argument("known", "merge"), Argument("known", "replace")
         if not len(old) and known == "merge":
-            others = counted(len(ours), f"other {side[:-1]}", form=",")
+            others = plural(len(ours), f"other {side[:-1]}", form=",")
             advice = f"if it comes from a fold-in, the {side} of training are known to the model that was fitted"
             text = (merge, f" finds nobody: this model knows {others}, such as {some_of(ours.ids[:3])}; {advice}")
             warnings.warn(InputWarning(text), stacklevel=callers_level())
         if not len(old) or known == "replace":
             return new
         if known == "error":
-            those = counted(len(old), f"{side[:-1]} is", f"{side} are")
+            those = plural(len(old), f"{side[:-1]} is", f"{side} are")
             if not new.n_ratings:
                 raise InvalidInputError(
                     f"{those} known to this model, such as {some_of(old[:3])}, and there are no ratings of them",

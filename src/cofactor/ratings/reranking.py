@@ -20,7 +20,7 @@ from cofactor.frames import as_frame, collected
 from cofactor.model.convergence import callers_level
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.similar import Embeddings, directions
-from cofactor.text import counted, few
+from cofactor.text import plural, shorten
 
 _QUOTAS = ("at_most", "at_least")
 
@@ -143,7 +143,7 @@ class Rules:
             check_number(name, number, low=0, whole=True)
             if group is not None and group not in self._names:
                 raise InvalidInputError(
-                    f"no item has the group {group!r}: there are {few(list(self._names))}", argument=name
+                    f"no item has the group {group!r}: there are {shorten(list(self._names))}", argument=name
                 )
 
     @cached_property
@@ -212,20 +212,20 @@ class Rules:
         for group, k in names.items():
             if fewest[k] > most[k]:
                 raise InvalidInputError(
-                    f"expected no more than {counted(most[k], 'item')} of the group {group!r}, which is the most that "
+                    f"expected no more than {plural(most[k], 'item')} of the group {group!r}, which is the most that "
                     "a list may have",
                     argument="at_least",
                     found=_plain(self.at_least),
                 )
             if fewest[k] > there[k]:
                 raise InvalidInputError(
-                    f"only {counted(there[k], 'item')} of the group {group!r} may be recommended",
+                    f"only {plural(there[k], 'item')} of the group {group!r} may be recommended",
                     argument="at_least",
                     found=_plain(self.at_least),
                 )
         if fewest.sum() > n:
             raise InvalidInputError(
-                f"lists of {counted(n, 'item')} cannot have {fewest.sum()} of these groups",
+                f"lists of {plural(n, 'item')} cannot have {fewest.sum()} of these groups",
                 argument="at_least",
                 found=_plain(self.at_least),
                 advice=("raise ", Argument("n")),
@@ -267,7 +267,7 @@ def _by_item(given: Any, argument: str, what: str) -> Mapping[Any, Any]:
     if len(found) < len(ids):
         twice = [item for item, n in Counter(ids).items() if n > 1]
         raise InvalidInputError(
-            (Argument(argument), f" has several {what}s for one item: {few(twice)}"), argument=argument
+            (Argument(argument), f" has several {what}s for one item: {shorten(twice)}"), argument=argument
         )
     return found
 
@@ -278,10 +278,10 @@ def _places(items: IdMap, given: list[Any], argument: str) -> NDArray[np.int32]:
     unknown = [item for item, place in zip(given, places, strict=True) if place < 0]
     if len(unknown) == len(given):
         raise InvalidInputError(
-            ("none of the items of ", Argument(argument), f" was in training: {few(given)}"), argument=argument
+            ("none of the items of ", Argument(argument), f" was in training: {shorten(given)}"), argument=argument
         )
     if unknown:
-        text = f" holds {counted(len(unknown), 'item that was', 'items that were')} not in training: {few(unknown)}"
+        text = f" holds {plural(len(unknown), 'item that was', 'items that were')} not in training: {shorten(unknown)}"
         warnings.warn(InputWarning((Argument(argument), text)), stacklevel=callers_level())
     return places
 

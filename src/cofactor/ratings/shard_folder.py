@@ -55,7 +55,7 @@ from cofactor.ratings.data import (
     entries_of_rows,
 )
 from cofactor.ratings.ids import IdMap, saved_ids
-from cofactor.text import counted
+from cofactor.text import plural
 from cofactor.version import __version__
 
 _FORMAT = 1  #: Number of the layout which this version writes, and the only one which it reads.
@@ -133,7 +133,7 @@ def load_ids(path: Path, stored: StoredFile, name: str, n: int) -> IdMap:
     with damage(path):
         ids = saved_ids(header, arrays, name)
     if len(ids) != n:
-        refuse(path, f"holds {counted(len(ids), 'id')}, and the manifest says {n:,}")
+        refuse(path, f"holds {plural(len(ids), 'id')}, and the manifest says {n:,}")
     return ids
 
 
@@ -326,7 +326,7 @@ def _check_kind(path: Path, status: os.stat_result, stored: StoredFile) -> None:
         refuse(path, f"is {what}", "put the file itself there, or ")
     if status.st_size != stored.bytes:
         what = "is cut off" if status.st_size < stored.bytes else "is too long"
-        refuse(path, f"{what}: it has {counted(status.st_size, 'byte')}, and the manifest says {stored.bytes:,}")
+        refuse(path, f"{what}: it has {plural(status.st_size, 'byte')}, and the manifest says {stored.bytes:,}")
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from cofactor.ratings.ids import IdMap
 from cofactor.ratings.shard_folder import InFolder, OfItems, OfRows
 from cofactor.solvers.parts import Journal, OneByOne, Part, Rounds
 from cofactor.solvers.workers import OnWorkers
-from cofactor.text import counted, some_of
+from cofactor.text import plural, some_of
 
 #: Bytes of what a fit finds for users that it takes to memory, and a file of the model holds, if nothing else is asked.
 MOST_IN_MEMORY = 1 << 30
@@ -254,8 +254,8 @@ class ShardedRatings:
 
     def __repr__(self) -> str:
         n, m = self.shape
-        parts = counted(n, "user"), counted(m, "item"), counted(self.n_ratings, "rating")
-        return f"ShardedRatings({', '.join(parts)} on {some_of(self.scale, 10)}, in {counted(len(self), 'shard')})"
+        parts = plural(n, "user"), plural(m, "item"), plural(self.n_ratings, "rating")
+        return f"ShardedRatings({', '.join(parts)} on {some_of(self.scale, 10)}, in {plural(len(self), 'shard')})"
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -519,7 +519,7 @@ def shard_bounds(indptr: NDArray[np.int64], n_shards: int) -> NDArray[np.int64]:
     if not isinstance(n_shards, int | np.integer) or isinstance(n_shards, bool) or n_shards < 1:
         raise InvalidInputError("expected a whole number from 1", argument="n_shards", found=n_shards)
     if n_shards > n_users:
-        there = f"expected at most one shard for each of the {counted(n_users, 'user')}"
+        there = f"expected at most one shard for each of the {plural(n_users, 'user')}"
         raise InvalidInputError(there, argument="n_shards", found=n_shards)
     wanted = indptr[-1] / n_shards * np.arange(1, n_shards)
     after = np.searchsorted(indptr, wanted).clip(1)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
-from cofactor.interrupts import ends_all
+from cofactor.interrupts import propagates_interrupt
 from cofactor.kernels.random import fold, generator, moved_on
 from cofactor.solvers.result import Callback, Progress, asks_to_stop
 
@@ -196,7 +196,7 @@ def run(
     -------
     Chain
         The same one. An interrupt from the keyboard ends the run and is not raised: `interrupted` says so. Within
-        `cofactor.interrupts.ending_all` it is raised.
+        `cofactor.interrupts.propagate_interrupt` it is raised.
 
     Raises
     ------
@@ -240,7 +240,7 @@ def run(
                 break
     except KeyboardInterrupt:
         chain.interrupted = True
-        if ends_all():
+        if propagates_interrupt():
             raise
     finally:
         if chain.n_sweeps < sweep:

@@ -27,7 +27,7 @@ from cofactor.recipe import Recipe, truth_of
 from cofactor.service import label_files
 from cofactor.service.base import ModelService, about, explanation_to_json
 from cofactor.service.results import AnswerTable, Loaded, shortest
-from cofactor.text import counted, did_you_mean
+from cofactor.text import did_you_mean, plural
 
 _FEW = 100  #: names that are told with a model
 _LABELS_SHOWN = 20  #: labels on a terminal
@@ -399,7 +399,7 @@ def _explained_text(found: Explanation, ids: NDArray[Any]) -> str:
         return "no label is predicted for any of these instances"
     lines = [line for group in groups[:_LABELS_SHOWN] for line in group_lines(group)]
     rest = len(groups) - _LABELS_SHOWN
-    return "\n".join([*lines, *([f"... and {counted(rest, 'more label')}: --out FILE writes them all"] * (rest > 0))])
+    return "\n".join([*lines, *([f"... and {plural(rest, 'more label')}: --out FILE writes them all"] * (rest > 0))])
 
 
 # -------------------------------------------------------------------- rows that come without files

@@ -44,7 +44,7 @@ from cofactor.service.results import (
     Room,
     Settings,
 )
-from cofactor.text import counted, few, folded
+from cofactor.text import normalize_name, plural, shorten
 from cofactor.typing import Listener
 
 _TALLY = "by label"  #: where `measure` puts the counts of labels, which are no measure
@@ -153,7 +153,7 @@ class LabelTask(Task):
 
         The parameter ``estimator`` of binary relevance is given by the name of a class.
         """
-        if folded(name) in {folded(known) for known in labels.TRANSFORMERS}:
+        if normalize_name(name) in {normalize_name(known) for known in labels.TRANSFORMERS}:
             advice = f"{self.many_models} are {', '.join(self.models())}"
             message = f"is a transformer of features, to be used from Python, in a Pipeline before a model; {advice}"
             raise InvalidInputError(message, argument="model", found=name)
@@ -316,7 +316,7 @@ def _left_out(measured: EvaluationResult) -> Iterator[str]:
     """Say for each split which labels no model could learn."""
     for run in next(iter(measured.results.values())):
         if run["left_out"]:
-            names, them = few(run["left_out"]), "it" if len(run["left_out"]) == 1 else "them"
+            names, them = shorten(run["left_out"]), "it" if len(run["left_out"]) == 1 else "them"
             split = f"the training part of split {run['fold'] + 1}"
             yield f"{split} knows nothing of {names}: its measures leave {them} out"
 
@@ -360,7 +360,7 @@ def _fit_facts(model: LabelModel, loaded: Loaded, chosen: Mapping[str, Any], sec
     }
     notes = loaded.notes
     if predicts_none(predicted.nnz, data.Y.nnz) and not isinstance(model.threshold, str):
-        found = f"{counted(predicted.nnz, 'label')} predicted for training instances which have {data.Y.nnz:,}"
+        found = f"{plural(predicted.nnz, 'label')} predicted for training instances which have {data.Y.nnz:,}"
         notes = (*notes, (f"{found}; try ", Argument("threshold", AUTO), ", which decides by probabilities"))
     return Facts(f"{values['model']} fitted to {data.name}", values, {k: v for k, v in shown.items() if v}, notes)
 

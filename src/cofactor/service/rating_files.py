@@ -32,7 +32,7 @@ from cofactor.ratings.topn import Exclusion
 from cofactor.service.base import about, unknown_file
 from cofactor.service.models import short_names
 from cofactor.service.results import Loaded
-from cofactor.text import counted, nearest, some_of
+from cofactor.text import nearest, plural, some_of
 
 
 @dataclass(frozen=True)
@@ -446,7 +446,7 @@ def with_latest(data: RatingDataset) -> tuple[RatingDataset, tuple[Text, ...]]:
     kept = (
         "the latest one by its time" if times is not None else "the last one of the file, which has no column of times"
     )
-    note = f"{counted(repeats, 'rating')} of a pair that was rated before: kept is {kept} ({data.description})"
+    note = f"{plural(repeats, 'rating')} of a pair that was rated before: kept is {kept} ({data.description})"
     return replace(data, y=latest_values(pairs, data.y, times)), (note,)
 
 
@@ -718,14 +718,14 @@ def interaction_notes(data: RatingDataset, ready: Ratings, why: str, duplicates:
         kinds = ", ".join(f"{kind} {weight:g}" for kind, weight in ready.kind_weights.items())
         notes.append(f"lists are about what comes to a {next(iter(ready.kind_weights))}; events count so: {kinds}")
     if data.n_dropped:
-        notes.append(f"{counted(data.n_dropped, 'rating', form=',')} of items rated before: each item counts once")
+        notes.append(f"{plural(data.n_dropped, 'rating', form=',')} of items rated before: each item counts once")
     zeros = int((data.y == 0).sum())
     if zeros:
-        notes.append(f"left out, since there was no interaction: {counted(zeros, 'row', form=',')} with count 0")
+        notes.append(f"left out, since there was no interaction: {plural(zeros, 'row', form=',')} with count 0")
     repeats = data.n_ratings - zeros - ready.n_ratings
     if repeats:
         notes.append(
-            f"{counted(repeats, 'interaction', form=',')} of a pair that occurred before: counts of a pair add up"
+            f"{plural(repeats, 'interaction', form=',')} of a pair that occurred before: counts of a pair add up"
         )
     if duplicates != "error":
         notes.append((Argument("duplicates", duplicates), " is for ratings: counts of interactions add up"))
@@ -797,7 +797,7 @@ def read_exclusions(file: str, model: Any, encoding: str) -> tuple[Exclusion, tu
     notes: tuple[Text, ...] = ()
     if not known.all():
         number, row = rows[int(known.argmin())]
-        many = counted(int((~known).sum()), f"{table.one} names", f"{table.one}s name", form=",")
+        many = plural(int((~known).sum()), f"{table.one} names", f"{table.one}s name", form=",")
         first = f"the first is {table.one} {number}, {', '.join(row)}"
         notes = (f"{table.file}: {many} what the model does not know, and so does not recommend: {first}",)
     if not users:

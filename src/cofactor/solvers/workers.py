@@ -17,7 +17,7 @@ from cofactor.files import is_full
 from cofactor.kernels.threads import thread_limit
 from cofactor.progress import tell
 from cofactor.solvers.parts import Answer, Journal, Part, Question, Rounds, TreeSum, made, write_state
-from cofactor.text import counted
+from cofactor.text import plural
 from cofactor.version import __version__
 
 #: Seconds between two looks at which workers are there.
@@ -397,7 +397,7 @@ def _saved(parts: dict[int, Part], question: Question) -> str:
     """Write the states; return what was written, in words."""
     for k, part in parts.items():
         write_state(Path(question["folder"]), k, part.state())
-    return counted(len(parts), "state")
+    return plural(len(parts), "state")
 
 
 def _forget(run: str) -> None:

@@ -24,7 +24,7 @@ from cofactor.datasets.types import LabelDataset
 from cofactor.errors import InvalidInputError, Place
 from cofactor.files import PathLike, data_name, display_name, read_bytes
 from cofactor.limits import COLUMNS, UNPACKED
-from cofactor.text import counted
+from cofactor.text import plural
 
 _HEADER = 128
 _NUMBERS: Final = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
@@ -283,7 +283,7 @@ def read_mat(path: PathLike, *, sparse: Form = "auto", name: str | None = None) 
         feature_names=generic_names("x", X.shape[1]),
         label_names=generic_names("y", Y.shape[1]),
         train_rows=train_rows,
-        description=f"{counted(X.shape[0], 'instance')} read from {label}",
+        description=f"{plural(X.shape[0], 'instance')} read from {label}",
     )
 
 

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, vstack
 from cofactor.datasets.types import is_sparse
 from cofactor.errors import InvalidInputError, Place
 from cofactor.limits import CELLS
-from cofactor.text import counted
+from cofactor.text import plural
 from cofactor.typing import LABEL_DTYPE
 
 Form = Literal["auto"] | bool
@@ -47,7 +47,7 @@ def in_form(X: Any, sparse: Form, name: str) -> Any:
         return small_indices(csr_array(X).astype(np.float64))  # first sparse, then wide
     if is_sparse(X) and share <= SPARSE_BELOW:
         cells = X.shape[0] * X.shape[1]
-        CELLS.check(cells, f"X would take {counted(cells, 'cell')} as a dense array", Place(name), argument="sparse")
+        CELLS.check(cells, f"X would take {plural(cells, 'cell')} as a dense array", Place(name), argument="sparse")
     return np.ascontiguousarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
 
 

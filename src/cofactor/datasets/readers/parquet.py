@@ -37,7 +37,7 @@ from cofactor.datasets.types import Holds, LabelDataset, is_sparse
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, display_name
 from cofactor.limits import CELLS
-from cofactor.text import counted
+from cofactor.text import plural
 
 MAGIC = b"PAR1"
 
@@ -113,7 +113,7 @@ def read_parquet(data: bytes, file: str, options: TableOptions) -> ArrowTable:
     with reading(file):
         metadata = parquet().read_metadata(pa.BufferReader(data))
         cells = metadata.num_rows * metadata.num_columns  # pyarrow 26 dies of a closer look at a damaged file
-        CELLS.check(cells, f"has {counted(cells, 'cell')}", Place(file), size=len(data))
+        CELLS.check(cells, f"has {plural(cells, 'cell')}", Place(file), size=len(data))
         # Text as a dictionary: a long value in many rows would take far more memory than the file.
         schema = parquet().read_schema(pa.BufferReader(data))
         texts = [field.name for field in schema if is_text(field.type)]
@@ -365,7 +365,7 @@ class ParquetWriter:
     def __init__(self, stream: Any, X: Any, features: Sequence[str], labels: Sequence[str]):
         if len(features) != X.shape[1]:
             raise InvalidInputError(
-                f"{len(features)} names for {counted(X.shape[1], 'feature')}", argument="feature_names"
+                f"{len(features)} names for {plural(X.shape[1], 'feature')}", argument="feature_names"
             )
         if len(set(features) | set(labels)) < len(features) + len(labels):
             raise InvalidInputError("the names of features and labels must all be different")

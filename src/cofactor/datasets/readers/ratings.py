@@ -47,7 +47,7 @@ from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
 from cofactor.files import PathLike, data_name
 from cofactor.limits import MAX_LEVELS
 from cofactor.recipe import truth_of
-from cofactor.text import counted, is_number
+from cofactor.text import is_number, plural
 
 #: Levels: numbers, words, or what those of other ratings stand for.
 Scale: TypeAlias = ArrayLike | Sequence[str] | Coding
@@ -205,7 +205,7 @@ def ratings_in(
         y=y,
         scale=None if levels is None or isinstance(levels, Coding) else np.array(levels, dtype=np.float64),
         timestamps=times,
-        description=f"{counted(len(y), 'rating')} read from {table.file}, {origin(table.names, positions)}",
+        description=f"{plural(len(y), 'rating')} read from {table.file}, {origin(table.names, positions)}",
         coding=coding,
     )
     if drop_rating is not None:
@@ -626,7 +626,7 @@ def _interactions(
         last = _last_of_each(X, times)
         X, counts, times = X[last], counts[last], None if times is None else times[last]
     kinds = None if named is None else np.array(named.values)[named.codes]
-    text = f"{counted(len(X), 'interaction')} read from {table.file}, {origin(table.names, positions)}"
+    text = f"{plural(len(X), 'interaction')} read from {table.file}, {origin(table.names, positions)}"
     more: dict[str, Any] = {"timestamps": times, "description": text, "n_dropped": n_rows - len(X), "kinds": kinds}
     return InteractionDataset(name, X, counts, None, **more)
 

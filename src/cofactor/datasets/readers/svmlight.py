@@ -24,7 +24,7 @@ from cofactor.datasets.types import Holds, LabelDataset, is_sparse
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, data_name, display_name, opened, replacing
 from cofactor.limits import COLUMNS
-from cofactor.text import counted
+from cofactor.text import plural
 from cofactor.typing import LABEL_DTYPE, Features, Labels
 
 BLOCK_BYTES = 1 << 21
@@ -320,7 +320,7 @@ class ColumnLayout:
             Y=Y,
             feature_names=self.feature_names,
             label_names=self.label_names,
-            description=f"{counted(X.shape[0], 'instance')} read from {self.name}",
+            description=f"{plural(X.shape[0], 'instance')} read from {self.name}",
         )
 
 
@@ -608,7 +608,7 @@ def check_pair(X: Features, Y: Labels) -> tuple[csr_array, csr_array]:
         raise InvalidInputError((Argument("X"), " is NaN or infinite somewhere, which cannot be written"), argument="X")
     on = indicator(Y, "Y")
     if features.shape[0] != on.shape[0]:
-        rows = counted(features.shape[0], "row")
+        rows = plural(features.shape[0], "row")
         raise InvalidInputError((Argument("X"), f" has {rows}, ", Argument("Y"), f" has {on.shape[0]}"), argument="Y")
     return features, on
 

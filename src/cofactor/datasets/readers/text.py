@@ -33,7 +33,7 @@ from cofactor.datasets.table import Cells, Choose, Offset, Piece, Table, TableOp
 from cofactor.errors import InvalidInputError, Place
 from cofactor.files import PathLike, display_name, is_utf8, not_decoded, opened, to_utf8
 from cofactor.limits import COLUMNS
-from cofactor.text import counted, is_number
+from cofactor.text import is_number, plural
 
 _QUOTED = re.compile(r'"[^"]*"')
 #: Advice for cells that cannot be told apart.
@@ -356,7 +356,7 @@ def _by_cells(body: Body, positions: Sequence[int], file: str) -> tuple[dict[int
     with _limit_of_cells(len(body.data) if body.long_cells else 0):
         for line, row in _rows(body, file):
             if len(row) != body.n_columns:
-                expected = counted(body.n_columns, "column")
+                expected = plural(body.n_columns, "column")
                 raise InvalidInputError(
                     f"expected {expected} as in line {body.width_line}, found {len(row)}", place=Place(file, line)
                 )

@@ -51,7 +51,7 @@ from cofactor.plots.figures import new_panels
 from cofactor.service import task_named
 from cofactor.service.baselines import LabelFrequencies
 from cofactor.service.results import Loaded
-from cofactor.text import counted
+from cofactor.text import plural
 
 _SHOWN, _DEFAULT = ("LabelRidge", "OMF", "PLST", "MLkNN"), "LabelRidge"
 _ONE_BY_ONE, _FREQUENT = "binary relevance", "frequent tags"
@@ -330,7 +330,7 @@ class LabelDemo(Demo):
             return ""
         wrong = predicted & ~truth
         forgotten = np.count_nonzero(wrong & (test.about.toarray() > 0))
-        return self.words["forgotten"].format(tags=counted(int(wrong.sum()), "tag"), name=_DEFAULT, n=forgotten)
+        return self.words["forgotten"].format(tags=plural(int(wrong.sum()), "tag"), name=_DEFAULT, n=forgotten)
 
 
 def _described(data: LabelDataset) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from cofactor.passes import is_sparse
 from cofactor.problems.joint import JointLeastSquaresProblem
 from cofactor.solvers import Result, alternating_least_squares
 from cofactor.solvers.sgd import stochastic_gradient
-from cofactor.text import counted
+from cofactor.text import plural
 from cofactor.typing import Features, Labels
 
 #: Standard deviation of the random start of stochastic gradients; with 0.1 bibtex and medical need more passes.
@@ -363,7 +363,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         found = sum(int(np.count_nonzero(self._scores(block) > float(self.threshold))) for block in blocks)
         if predicts_none(found, data.labels.nnz):
             warnings.warn(
-                f"OMF predicts {counted(found, 'label')} for training instances which have {data.labels.nnz:,}, since "
+                f"OMF predicts {plural(found, 'label')} for training instances which have {data.labels.nnz:,}, since "
                 "its scores are shrunk towards 0: learn a threshold, such as threshold='global'",
                 NothingPredictedWarning,
                 stacklevel=callers_level(),

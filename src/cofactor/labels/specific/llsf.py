@@ -28,7 +28,7 @@ from cofactor.penalties import L1
 from cofactor.problems.regression import LabelFeatureProblem, RegressionProblem, feature_gram
 from cofactor.solvers import Result, proximal_gradient
 from cofactor.solvers.result import Callback, Progress
-from cofactor.text import counted
+from cofactor.text import plural
 
 PSD, ORIGINAL = "psd", "original"
 
@@ -211,7 +211,7 @@ class LLSF(LabelModel):
         result = descended(problem, start, _STEPS, _TOL, watch)
         if sinking:
             warnings.warn(
-                f"{type(self).__name__} stopped after {counted(result.n_iter, 'iteration')}, since its objective sinks "
+                f"{type(self).__name__} stopped after {plural(result.n_iter, 'iteration')}, since its objective sinks "
                 "without end: R has negative eigenvalues and the features are dependent: take correlation='psd'",
                 ConvergenceWarning,
                 stacklevel=callers_level(),

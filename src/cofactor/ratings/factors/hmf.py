@@ -18,7 +18,7 @@ from cofactor.ratings.base import RatingModel
 from cofactor.ratings.factors.bmmmf import BinaryMMMF
 from cofactor.ratings.interaction_model import FitInput, Tags
 from cofactor.ratings.scoring import Count, FactorScorer, FirstBelow, Scorer
-from cofactor.text import counted
+from cofactor.text import plural
 
 #: Parameters that stages have as they are.
 _OF_STAGES = "n_factors", "alpha_bias", "margin", "threshold", "solver", "max_iter", "tol", "dtype"
@@ -134,8 +134,8 @@ class HMF(RatingModel):
         alphas = self._alphas(n_stages)
         if len(alphas) != n_stages:
             raise InvalidInputError(
-                f"alpha has {counted(len(alphas), 'value')} but the {ratings.n_levels} levels make "
-                f"{counted(n_stages, 'stage')}: "
+                f"alpha has {plural(len(alphas), 'value')} but the {ratings.n_levels} levels make "
+                f"{plural(n_stages, 'stage')}: "
                 "pass one number, 'auto', or one value for each stage",
                 argument="alpha",
             )

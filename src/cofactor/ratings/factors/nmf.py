@@ -23,7 +23,7 @@ from cofactor.ratings.scoring import Boundaries, CommonBoundaries, FactorScores,
 from cofactor.solvers import Result, SolverMismatchError
 from cofactor.solvers.descent import repeat_updates
 from cofactor.solvers.result import Callback
-from cofactor.text import counted
+from cofactor.text import plural
 
 _FOLD_IN_TOL = 1e-6  #: largest move of a new user's factors in the last sweep, as a share of the largest one
 _FOLD_IN_SWEEPS = 20_000
@@ -260,7 +260,7 @@ class RatingNMF(FactorModel):
     def _warn_if_moving(self, unfinished: int, n: int, word: str) -> None:
         if unfinished:
             warnings.warn(
-                f"{counted(unfinished, word)} of {n:,} still moved after {_FOLD_IN_SWEEPS:,} updates: raise "
+                f"{plural(unfinished, word)} of {n:,} still moved after {_FOLD_IN_SWEEPS:,} updates: raise "
                 f"alpha={self.alpha_:g}",
                 ConvergenceWarning,
                 stacklevel=callers_level(),

@@ -26,7 +26,7 @@ from cofactor.ratings.ids import IdMap
 from cofactor.ratings.reranking import Rules, arranged, check_rules
 from cofactor.ratings.scoring import expected
 from cofactor.ratings.topn import Catalog, Exclusion, Recommendations, highest, ids_of
-from cofactor.text import counted
+from cofactor.text import plural
 
 #: Items whose probability of being liked is looked at first, beyond those asked for, and then at a time.
 _MORE = 10
@@ -150,7 +150,7 @@ def recommended(offer: Offer, users: Any, options: RecommendOptions) -> Recommen
     catalog = offer.catalog
     rows, m = catalog.lookup.asked(users), len(catalog.items)
     k, n = len(rows), min(options.n, m)
-    what = (Argument("n", int(options.n)), f" for {counted(k, 'user', form=',')} asks for {options.n * k:,} items")
+    what = (Argument("n", int(options.n)), f" for {plural(k, 'user', form=',')} asks for {options.n * k:,} items")
     CELLS.check(options.n * k, what, size=n * k)
     allowed, own = catalog.allowed(options.candidates, options.exclude)
     gain, timed_users = _gain(offer.scale, options), offer.timed_users(rows, options.time)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor.checks import check_callback, check_choice, make_generator, number
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.frames import collected
-from cofactor.interrupts import ends_all
+from cofactor.interrupts import propagates_interrupt
 from cofactor.kernels.choice import add_bent
 from cofactor.kernels.threads import library_limit
 from cofactor.limits import MAX_LEVELS
@@ -442,7 +442,7 @@ class Recommender(InteractionModel):
                 self.tried_["settings"].append(choices)
                 self.tried_["gain"].append(held_out.gain(table))
         except KeyboardInterrupt:
-            if not tried or self.interactions is not None or ends_all():
+            if not tried or self.interactions is not None or propagates_interrupt():
                 raise
             tell(f"{type(self).__name__}: interrupted; it goes on with the best so far, and Ctrl-C again ends it")
         if self.max_seconds is not None and not monitor.stopped and (choosing.stopped or without):

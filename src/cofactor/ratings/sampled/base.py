@@ -60,7 +60,7 @@ from cofactor.ratings.sharded import ShardedRatings
 from cofactor.samplers import Chain, Diagnostics, Kept, Posterior, diagnose, run, to_inference_data
 from cofactor.solvers.parts import Rounds
 from cofactor.solvers.result import Callback
-from cofactor.text import counted
+from cofactor.text import plural
 from cofactor.typing import SideName
 
 #: Parameters that the posterior does not depend on.
@@ -430,7 +430,7 @@ class SampledModel(RatingModel):
         why = ", where the callback ended the fit" if stopped else ""
         how = "let it go on until a sample is kept" if stopped else "allow more time, or more sweeps"
         raise InvalidInputError(
-            (f"no sample was kept in {counted(n, 'sweep')}, with ", Argument("burn_in", self.burn_in), why),
+            (f"no sample was kept in {plural(n, 'sweep')}, with ", Argument("burn_in", self.burn_in), why),
             argument="burn_in",
             advice=(how, *goes_on),
         )

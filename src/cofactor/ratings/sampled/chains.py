@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.interrupts import ends_all
+from cofactor.interrupts import propagates_interrupt
 from cofactor.kernels.threads import thread_limit
 from cofactor.model.parallel import side_by_side
 from cofactor.model.state import check_array, member
@@ -143,7 +143,7 @@ def run_side_by_side(
 ) -> list[Chain]:
     """Run chains through joblib. An interrupt from the keyboard ends all of them, each after its present sweep.
 
-    It is raised again where it ends everything (`cofactor.interrupts.ending_all`).
+    It is raised again where it ends everything (`cofactor.interrupts.propagate_interrupt`).
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def run_side_by_side(
         return side_by_side(task, [(chain,) for chain in chains], len(chains), n_jobs)
     except KeyboardInterrupt:
         interrupt.ask()
-        if ends_all():
+        if propagates_interrupt():
             raise
         for chain in chains:
             chain.interrupted = True

@@ -42,7 +42,7 @@ from cofactor.ratings.scoring import Criterion, Expectation
 from cofactor.ratings.shard_folder import StoredUsers
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.samplers import Posterior, State
-from cofactor.text import counted
+from cofactor.text import plural
 from cofactor.typing import Ids, Pairs, RatingValues, SideFeatures, SideName, SparseTable
 
 #: Arrays of a sample, and of the state of a chain besides, and the names of their axes: see `SampledModel`.
@@ -892,7 +892,7 @@ def _read_shadow(given: Any, training: Ratings, duplicates: Any, unknown_items: 
     if known.any():
         first = shadow.users.ids[known].tolist()[0]
         raise InvalidInputError(
-            f"shadow holds {counted(int(known.sum()), 'user')} of X, the first is {first!r}: users in "
+            f"shadow holds {plural(int(known.sum()), 'user')} of X, the first is {first!r}: users in "
             "training cannot be shadow users; give all ratings of a user in one of them, and other users other ids",
             argument="shadow",
         )
