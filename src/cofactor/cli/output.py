@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cofactor.cli.errors import named, told
+from cofactor.cli.errors import format_text, named
 from cofactor.errors import InputWarning
 from cofactor.files import display_name
 from cofactor.progress import Display, describe
@@ -68,7 +68,7 @@ def print_json(value: Any) -> None:
 
 def print_result(values: Mapping[str, Any], notes: Sequence[Text] = (), names: Mapping[str, str] | None = None) -> None:
     """Print what a command did as JSON, with the warnings that were shown, and notes, which `show_notes` shows."""
-    print_json({**values, "warnings": _warned, "notes": [one_line(told(text, names)) for text in notes]})
+    print_json({**values, "warnings": _warned, "notes": [one_line(format_text(text, names)) for text in notes]})
 
 
 def _plain(value: Any) -> Any:
@@ -94,7 +94,7 @@ def showing_warnings() -> Iterator[None]:
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    text = one_line(message.told(named()) if isinstance(message, InputWarning) else str(message))
+    text = one_line(message.message(named()) if isinstance(message, InputWarning) else str(message))
     if text not in _warned:
         _warned.append(text)
         note(f"cofactor: warning: {text}")
@@ -103,7 +103,7 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__
 def show_notes(notes: tuple[Text, ...], names: Mapping[str, str] | None = None) -> None:
     """Print the notes of a task for the user; `names` are options of the command, see `cofactor.cli.errors.named`."""
     for text in notes:
-        note(f"cofactor: note: {told(text, names)}")
+        note(f"cofactor: note: {format_text(text, names)}")
 
 
 # ---------------------------------------------------------------- facts and tables

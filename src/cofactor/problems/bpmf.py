@@ -240,8 +240,8 @@ class _Settling:
     def total(self, question: Question, then: Then | None = None) -> Answer:
         return self.users.ask("least_squares", {}, (), then, question=question, ridge=self.ridge)
 
-    def told(self, question: Callable[[], Question]) -> Answer:
-        return self.users.told("least_squares", lambda: {"question": question(), "ridge": self.ridge})
+    def query(self, question: Callable[[], Question]) -> Answer:
+        return self.users.query("least_squares", lambda: {"question": question(), "ridge": self.ridge})
 
     def each(self, question: Question) -> Iterator[Answer]:
         for U in self.users.arrays("U"):

@@ -434,7 +434,7 @@ class ColumnsInShards(SharedColumns):
 
     def _losses(self, arrays: Arrays) -> Answer:
         """Ask for losses at these arrays and at the rows, and for gradients."""
-        answer = self.parts.told(lambda: {"op": "losses", "shared": ("V", "c"), "c": self._zeros, **arrays})
+        answer = self.parts.query(lambda: {"op": "losses", "shared": ("V", "c"), "c": self._zeros, **arrays})
         self._squared = float(answer["squared"])
         return answer
 
@@ -445,11 +445,11 @@ class ColumnsInShards(SharedColumns):
     def update(self, x: NDArray[Any]) -> float:
         """Minimise over rows, then over columns, in place; return the objective there."""
         self.parts.total({"op": "rows", **self.arrays(x)})
-        found, views = self.parts.told(self._of_all_rows)["rows"], self.layout.views(x)
+        found, views = self.parts.query(self._of_all_rows)["rows"], self.layout.views(x)
         views["V"][...] = found[:, : self.problem.ridge.n_factors]
         if "c" in views:
             views["c"][...] = found[:, -1]
-        answer = self.parts.told(lambda: {"op": "value", "shared": ("V", "c"), **self.arrays(x)})
+        answer = self.parts.query(lambda: {"op": "value", "shared": ("V", "c"), **self.arrays(x)})
         return float(answer["value"]) + self.smooth_value(x)
 
     def _of_all_rows(self) -> Question:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from cofactor.problems.priors import RowPrior
 from cofactor.problems.rows import EQUATIONS, Array, Rows, draw_by_equations
 from cofactor.samplers import Kept, Key, State
-from cofactor.solvers.parts import Answer, Part, Question, Rounds, Then
+from cofactor.solvers.parts import Answer, Executor, Part, Question, Then
 
 #: Arrays of the state that hold the parameters of the prior of users' rows.
 USER_PRIOR = ("user_mean", "user_precision", "user_weights", "user_weight_precision")
@@ -295,15 +295,15 @@ class UsersInShards(Users):
 
     Attributes
     ----------
-    parts : Rounds
+    parts : Executor
         `UsersPart` of all shards, from the start of a chain on.
     """
 
-    parts: Rounds
+    parts: Executor
 
     def __init__(
         self,
-        begin: Callable[[Callable[[int], Part]], Rounds],
+        begin: Callable[[Callable[[int], Part]], Executor],
         kind: type[EntryUsers],
         make: Callable[[int], EntryUsers],
         prior: Any,
@@ -341,10 +341,10 @@ class UsersInShards(Users):
             state[array][:] = found[array]
         return found
 
-    def told(self, name: str, make: Callable[[], Mapping[str, Any]]) -> Answer:
+    def query(self, name: str, make: Callable[[], Mapping[str, Any]]) -> Answer:
         """Ask all parts what changes nothing; its arguments are made only if it is asked."""
         assert not self._before, "what is put off changes the parts"
-        return self.parts.told(lambda: {"op": name, "before": [], "given": make()})
+        return self.parts.query(lambda: {"op": name, "before": [], "given": make()})
 
     def end(self, sweep: int) -> None:
         """Do what was put off, after the last sweep."""

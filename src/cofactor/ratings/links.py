@@ -22,7 +22,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.features import FeatureTable, Standardization, unknown_features
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.sharded import ShardedRatings
-from cofactor.solvers.parts import Answer, Part, Question, Rounds
+from cofactor.solvers.parts import Answer, Executor, Part, Question
 
 #: Features of rows, and of one more: dense, sparse, or none.
 Features = NDArray[np.float64] | sparse.csr_array | None
@@ -433,7 +433,7 @@ class MaskPart(Part):
 
 def decompose_mask(
     ratings: ShardedRatings, n_columns: int, model: Any, in_folder: bool = False
-) -> tuple[LinkedSides, Rounds]:
+) -> tuple[LinkedSides, Executor]:
     """Return what the mask of ratings in shards tells, as `MaskLink` does, and the parts that found it.
 
     A round multiplies a block of vectors, where the iteration of ARPACK would take one for each of them.

@@ -23,8 +23,8 @@ from cofactor.ratings import shard_folder
 from cofactor.ratings.data import ColumnEntries, Ratings, among, sides_of
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.shard_folder import InFolder, OfItems, OfRows
-from cofactor.solvers.parts import Journal, OneByOne, Part, Rounds
-from cofactor.solvers.workers import OnWorkers
+from cofactor.solvers.parts import Executor, Journal, Part, SerialExecutor
+from cofactor.solvers.workers import DaskExecutor
 from cofactor.text import plural, some_of
 
 #: Bytes of what a fit finds for users that it takes to memory, and a file of the model holds, if nothing else is asked.
@@ -421,7 +421,7 @@ class ShardedRatings:
         told = {name: value for name, value in model.get_params().items() if name not in ("callback", "verbose")}
         return hashlib.sha256(" ".join((data, f"{type(model).__name__}({told})", *steps)).encode()).hexdigest()
 
-    def parts(self, make: Callable[[int], Part], model: Any, step: str) -> Rounds:
+    def parts(self, make: Callable[[int], Part], model: Any, step: str) -> Executor:
         """Return objects that work on a shard each; what is done is kept in the folder, to go on after a kill.
 
         Parameters
@@ -439,8 +439,8 @@ class ShardedRatings:
             if journal.last_round:
                 tell(f"{name}, {step}: goes on after round {journal.last_round:,}")
         if self.work.client is None:
-            return OneByOne(make, len(self), journal, self.n_ratings)
-        return OnWorkers(self.work.client, make, len(self), journal, name, self.n_ratings)
+            return SerialExecutor(make, len(self), journal, self.n_ratings)
+        return DaskExecutor(self.work.client, make, len(self), journal, name, self.n_ratings)
 
     def __iter__(self) -> Iterator[Ratings]:
         return (self.shard(k) for k in range(len(self)))

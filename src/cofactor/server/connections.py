@@ -289,7 +289,7 @@ class Connection(HttpToolsProtocol):
     def _end(self, refusal: RefusalError) -> None:
         """Answer a refusal; close the connection when the client has, or after a while, so that the answer is read."""
         self.all.refused(refusal.status)
-        self.logger.warning(refusal.told())
+        self.logger.warning(refusal.message())
         body = msgspec.json.encode(failures_of(refusal, new_id()))
         headers = [*self.server_state.default_headers, (b"content-type", b"application/json")]
         headers += [(b"content-length", b"%d" % len(body)), (b"connection", b"close")]

@@ -16,7 +16,7 @@ from cofactor.errors import Argument, InvalidInputError
 from cofactor.files import is_full
 from cofactor.kernels.threads import thread_limit
 from cofactor.progress import tell
-from cofactor.solvers.parts import Answer, Journal, Part, Question, Rounds, TreeSum, made, write_state
+from cofactor.solvers.parts import Answer, Executor, Journal, Part, Question, TreeSum, remake, write_state
 from cofactor.text import plural
 from cofactor.version import __version__
 
@@ -79,7 +79,7 @@ class _Group:
     deaths: int = 0
 
 
-class OnWorkers(Rounds):
+class DaskExecutor(Executor):
     """Parts on the workers of a Dask client, neighbouring ones on the same worker.
 
     A round is one task for each group of parts. Its sums are those of `TreeSum`: workers add what lies within their
@@ -97,7 +97,7 @@ class OnWorkers(Rounds):
     name : str, default="fit"
         Of the tasks, on the dashboard.
     n_ratings : int, default=0
-        See `Rounds`.
+        See `Executor`.
     """
 
     #: Seconds to wait for another worker when all are gone, or have paused.
@@ -169,7 +169,7 @@ class OnWorkers(Rounds):
         for group in self._groups:
             group.deaths = 0
         while len(answers) < len(self._groups):
-            self._settle()
+            self._reassign()
             for group in self._groups:
                 if group.first not in answers and group.future is None:
                     self._submit(group, task, question, number)
@@ -255,7 +255,7 @@ class OnWorkers(Rounds):
             what = f"no memory is left on {', '.join(sorted(paused))}: paused for {self.patience:g} seconds"
             raise InvalidInputError(what, advice=_FOR_MEMORY)
 
-    def _settle(self) -> None:
+    def _reassign(self) -> None:
         """Give the parts of workers that are gone to others."""
         workers = self._workers()
         lost = [group for group in self._groups if group.worker not in workers]
@@ -369,7 +369,7 @@ def _work(
         if anew is not None:
             make, states, replay, version = anew
             _check_version(__version__, version)
-            _held.setdefault(run, {}).update({k: (before, made(make, k, states, replay)) for k in range(first, last)})
+            _held.setdefault(run, {}).update({k: (before, remake(make, k, states, replay)) for k in range(first, last)})
         held = _held.get(run, {})
         if any(k not in held or held[k][0] != before for k in range(first, last)):
             raise _OutOfStepError

@@ -58,7 +58,7 @@ from cofactor.ratings.scoring import PROBABILITY_DECISIONS
 from cofactor.ratings.shard_folder import StoredUsers, UserArray
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.samplers import Chain, Diagnostics, Kept, Posterior, diagnose, run, to_inference_data
-from cofactor.solvers.parts import Rounds
+from cofactor.solvers.parts import Executor
 from cofactor.solvers.result import Callback
 from cofactor.text import plural
 from cofactor.typing import SideName
@@ -88,7 +88,7 @@ class UserPlan:
         Of all users' rows, for those in shards.
     posterior : callable
         Returns the posterior of a chain, given its users.
-    before : iterable of Rounds
+    before : iterable of Executor
         What was done in shards for it.
     more : mapping from str to ndarray or None
         What else has a row for each user, by its name in the model.
@@ -98,7 +98,7 @@ class UserPlan:
     make: Callable[[int], EntryUsers]
     prior: Any
     posterior: Callable[[Users], Posterior]
-    before: Iterable[Rounds] = ()
+    before: Iterable[Executor] = ()
     more: Mapping[str, NDArray[Any] | None] = field(default_factory=dict)
 
     def __call__(self) -> Posterior:
@@ -482,7 +482,9 @@ class SampledModel(RatingModel):
         """Return which samples of users are kept, and where."""
         return Kept(self.burn_in, self.thin, self.n_sweeps, folder)
 
-    def _linked_sides(self, given: FitInput, implicit: str | None, n_columns: int) -> tuple[LinkedSides, list[Rounds]]:
+    def _linked_sides(
+        self, given: FitInput, implicit: str | None, n_columns: int
+    ) -> tuple[LinkedSides, list[Executor]]:
         """Return what is known of users and items, the mask of ratings among it, and the parts that found it."""
         ratings: Any = given.ratings
         if isinstance(ratings, Ratings):
@@ -500,8 +502,8 @@ class SampledModel(RatingModel):
         in_folder = self._users_stay(ratings)
         kept = [self._kept(ratings.place(self, step) / "samples" if in_folder else None) for step in steps]
 
-        def begin(step: str, folder: Path | None, make: Callable[[int], Any]) -> Rounds:
-            parts: Rounds = ratings.parts(make, self, step)
+        def begin(step: str, folder: Path | None, make: Callable[[int], Any]) -> Executor:
+            parts: Executor = ratings.parts(make, self, step)
             if folder is not None:
                 folder.mkdir(exist_ok=True)
             return parts
