@@ -29,7 +29,7 @@ from cofactor.server import Access
 from cofactor.server.app import application
 from cofactor.server.filters import FilterFolder
 from cofactor.server.operations import Limits
-from cofactor.server.working import Listening
+from cofactor.server.worker import Listening
 from cofactor.service import service_of
 from cofactor.service.served import Served
 

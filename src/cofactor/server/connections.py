@@ -15,7 +15,7 @@ import msgspec
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from cofactor.server.failures import RefusalError, failures_of
-from cofactor.server.observing import new_id
+from cofactor.server.monitoring import new_id
 
 HEAD = 1 << 16  #: bytes of the line and the headers of a request, and of what stands between the parts of a body
 HEADERS = 100  #: of a request

@@ -178,7 +178,7 @@ class ModelService:
         """Return what the model knows, for examples of questions."""
         self._cannot("which cannot be served")
 
-    def rehearse(self) -> None:
+    def warm_up(self) -> None:
         """Answer one question of each kind that the model can answer, so that all it needs is compiled."""
         self._cannot("which cannot be served")
 

@@ -256,7 +256,7 @@ class LabelService(ModelService):
         """Return a row that the model takes, and a label."""
         return {"kind": self.kind, "row": self.rows.example(), "label": self.labels[0]}
 
-    def rehearse(self) -> None:
+    def warm_up(self) -> None:
         """Answer one question of each kind that the model can answer, so that all it needs is compiled."""
         self.tag([self.rows.example()], top=1)
         self.describe()

@@ -520,7 +520,7 @@ class RatingService(ModelService):
         user, item = (ids.ids[:1].tolist()[0] for ids in (self.model.users_, self.model.items_))
         return {"kind": self.kind, "user": user, "item": item, "rating": self.levels[-1] if self.levels else None}
 
-    def rehearse(self) -> None:
+    def warm_up(self) -> None:
         """Answer one question of each kind that the model can answer, so that all it needs is compiled."""
         _, user, item, rating = self.example().values()
         for one in (user, [(item, rating)]):
