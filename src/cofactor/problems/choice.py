@@ -197,7 +197,7 @@ class ChoiceProblem:
         value = float(values.sum()) - float(precisions @ at**2) / 2
         return value / size, gradient / size, information / size
 
-    def every(self, k: int) -> ChoiceProblem:
+    def subsample(self, k: int) -> ChoiceProblem:
         """Return what every k-th user says."""
         rows, columns = self.chosen
         here = rows % k == 0
@@ -212,7 +212,7 @@ class ChoiceProblem:
         """
         c = np.ones(len(self.features)) if start is None else np.array(start, dtype=np.float64)
         if len(self.seen) >= _MANY:
-            c, exponent, _ = self.every(_EACH).maximize(c, exponent)
+            c, exponent, _ = self.subsample(_EACH).maximize(c, exponent)
         at = np.append(c, exponent)
         value, gradient, information = self.derivatives(at[:-1], at[-1])
         for _ in range(_STEPS):

@@ -235,7 +235,7 @@ class LabelTask(Task):
                 own = getattr(fitted, "best_", found[-1][0])
                 (labels, scores) = next((labels, scores) for name, labels, scores in found if name == own)
                 chances = fitted.predict_proba(X) if hasattr(fitted, "predict_proba") else None
-                tally.add(*_beside_left_out(left_out, truth[split.test], labels, scores, chances))
+                tally.add(*_with_left_out(left_out, truth[split.test], labels, scores, chances))
             return found
 
         with about(loaded.file):
@@ -267,7 +267,7 @@ class LabelTask(Task):
                 tally = run.pop(_TALLY, None)
                 if name in tallies and tally is not None:
                     tallies[name].merge(tally)
-        measured = replace(measured, notes=(*measured.notes, *_left_out(measured)))
+        measured = replace(measured, notes=(*measured.notes, *_note_left_out(measured)))
         if not protocol.options.get("by_label"):
             return measured
         return replace(measured, by_label={name: tally.table() for name, tally in tallies.items()})
@@ -295,7 +295,7 @@ class LabelTask(Task):
                 clone(model).fit(some.X, taught).predict(some.X)
 
 
-def _beside_left_out(left_out: NDArray[np.int64], truth: Any, *tables: Any) -> Iterator[Any]:
+def _with_left_out(left_out: NDArray[np.int64], truth: Any, *tables: Any) -> Iterator[Any]:
     """Yield true labels, unknown where they were left out, and tables of the other labels with columns for these."""
     if not len(left_out):
         yield from (truth, *tables)
@@ -312,7 +312,7 @@ def _beside_left_out(left_out: NDArray[np.int64], truth: Any, *tables: Any) -> I
         yield wide
 
 
-def _left_out(measured: EvaluationResult) -> Iterator[str]:
+def _note_left_out(measured: EvaluationResult) -> Iterator[str]:
     """Say for each split which labels no model could learn."""
     for run in next(iter(measured.results.values())):
         if run["left_out"]:

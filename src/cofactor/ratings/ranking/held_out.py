@@ -160,7 +160,7 @@ class HeldOut:
     ) -> ChoiceProblem:
         """Return the likelihood of what was held out, of every k-th user if there are many, given features of items."""
         whole = ChoiceProblem(features, self.seen | ~self._known, self._can_come, self.counts / self.usual, precisions)
-        return whole.every(max(1, self.seen.size // _CELLS))
+        return whole.subsample(max(1, self.seen.size // _CELLS))
 
     @cached_property
     def _known(self) -> NDArray[np.bool_]:
