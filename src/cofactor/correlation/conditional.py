@@ -16,6 +16,7 @@ from scipy import linalg, sparse
 from scipy.special import expit
 
 from cofactor.checks import as_weights, check_choice, check_number, relative_weights
+from cofactor.chunked import as_dense, is_sparse
 from cofactor.correlation.similarities import (
     CONSTANT,
     Floats,
@@ -33,8 +34,7 @@ from cofactor.correlation.similarities import (
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit, parallel_for
 from cofactor.limits import CELLS
-from cofactor.passes import as_dense, is_sparse
-from cofactor.problems.classifiers import LogisticProblems, Rotated, rotated
+from cofactor.problems.classifiers import LogisticProblems, RotatedFeatures, rotate_features
 from cofactor.solvers.lbfgs import lbfgs_each
 
 RELEVANCES = ("pearson", "fisher")
@@ -201,7 +201,7 @@ def in_blocks(task: Callable[[slice], None], n_problems: int, n_rows: int) -> No
         parallel_for(lambda k: task(slice(k * size, min((k + 1) * size, n_problems))), -(-n_problems // size))
 
 
-def fit_labels(X: Rotated, Y: Floats, alpha: float, weights: Floats) -> tuple[Floats, Floats]:
+def fit_labels(X: RotatedFeatures, Y: Floats, alpha: float, weights: Floats) -> tuple[Floats, Floats]:
     """Return coefficients of labels that vary, intercepts as the last, and minima; see `LogisticProblems`."""
     problems = LogisticProblems(X, Y, alpha, weights)
     theta, value, _ = lbfgs_each(problems, problems.start())
@@ -213,7 +213,7 @@ class Singles:
 
     Parameters
     ----------
-    X : Rotated
+    X : RotatedFeatures
     n_labels : int
         Of labels that vary.
     alpha : float
@@ -222,7 +222,7 @@ class Singles:
         Of the instances.
     """
 
-    def __init__(self, X: Rotated, n_labels: int, alpha: float, weights: Floats) -> None:
+    def __init__(self, X: RotatedFeatures, n_labels: int, alpha: float, weights: Floats) -> None:
         p = len(X.squares) + 1
         self.X, self.alpha, self.weights = X, alpha, weights
         self.theta, self.value = np.empty((n_labels, p)), np.empty(n_labels)
@@ -254,7 +254,7 @@ class Singles:
         return result
 
 
-def _inverse_hessian(X: Rotated, curvature: Floats, alpha: float) -> Floats:
+def _inverse_hessian(X: RotatedFeatures, curvature: Floats, alpha: float) -> Floats:
     """Return the inverse Hessian of a logistic regression whose losses have these curvatures."""
     table = np.hstack([X.table, np.ones((len(X.table), 1))])
     hessian = table.T @ (table * curvature[:, None])
@@ -353,7 +353,7 @@ def _varying(Y: Any, weights: Floats | None) -> NDArray[np.int64]:
 class _Prepared(NamedTuple):
     """Instances with a weight above 0, and the labels that vary among them."""
 
-    features: Rotated
+    features: RotatedFeatures
     labels: sparse.csc_array
     weights: Floats
     vary: NDArray[np.int64]
@@ -369,7 +369,9 @@ def _prepared(X: Any, Y: Any, alpha: float, sample_weight: ArrayLike | None) -> 
     vary = _varying(Y, weights)
     weights = np.ones(n) if weights is None else weights
     kept = np.flatnonzero(weights)
-    return _Prepared(rotated(as_dense(features[kept])), sparse.csc_array(labels[kept][:, vary]), weights[kept], vary)
+    return _Prepared(
+        rotate_features(as_dense(features[kept])), sparse.csc_array(labels[kept][:, vary]), weights[kept], vary
+    )
 
 
 def partial_correlation(X: Any, Y: Any, *, alpha: float = 1.0, sample_weight: ArrayLike | None = None) -> Floats:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.checks import check_sparse, check_text, one_of, refuse_masked
+from cofactor.chunked import is_sparse
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.frames import as_frame
 from cofactor.labels.features import (
@@ -29,7 +30,6 @@ from cofactor.labels.features import (
     first_without_number,
 )
 from cofactor.model.convergence import callers_level
-from cofactor.passes import is_sparse
 from cofactor.recipe import Recipe
 from cofactor.text import shorten
 from cofactor.typing import Labels

@@ -28,6 +28,7 @@ from scipy import sparse
 from scipy.special import expit, logit
 
 from cofactor.checks import AUTO, as_weights, one_of, relative_weights
+from cofactor.chunked import batches
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.kernels.calibration import logit_histogram
 from cofactor.labels.calibration import CONSTANT_SCORE, Calibration, learn_with_sets, usable_scores
@@ -36,7 +37,6 @@ from cofactor.labels.features import column_means
 from cofactor.labels.training_data import TrainingData
 from cofactor.metrics.tables import as_label_sets, as_scores, check_same_shape
 from cofactor.model.convergence import callers_level
-from cofactor.passes import batches
 from cofactor.text import plural
 from cofactor.typing import Labels
 

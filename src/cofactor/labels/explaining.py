@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.chunked import is_sparse
 from cofactor.errors import InvalidInputError
 from cofactor.labels.calibration import CONSTANT_SCORE
 from cofactor.metrics.by_label import plain_values
 from cofactor.model.explanations import Explanation
-from cofactor.passes import is_sparse
 from cofactor.text import did_you_mean
 
 #: Columns of an explanation, and their types.

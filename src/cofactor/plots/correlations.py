@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cofactor.chunked import as_dense, is_sparse
 from cofactor.errors import InvalidInputError
-from cofactor.passes import as_dense, is_sparse
 from cofactor.plots.figures import (
     INK,
     OKABE_ITO,

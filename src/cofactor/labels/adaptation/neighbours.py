@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.checks import AUTO, check_number, make_generator, number, one_of, whole
+from cofactor.chunked import is_sparse
 from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.kernels.nearest import nearest, sparse_products
 from cofactor.kernels.threads import parallel_for
@@ -27,7 +28,6 @@ from cofactor.labels.features import squared_lengths
 from cofactor.labels.training_data import sampled
 from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
-from cofactor.passes import is_sparse
 
 _PRODUCTS_PER_BLOCK = 1 << 21  #: inner products in memory at the same time: 16 MB
 _ROWS_PER_TASK = 16

@@ -11,13 +11,13 @@ from joblib import delayed
 from numpy.typing import NDArray
 
 from cofactor.checks import AUTO, check_jobs, make_generator, number, one_of, size, whole
+from cofactor.chunked import is_sparse
 from cofactor.labels.base import Capabilities, CheckedFeatures, LabelModel, TrainingData
 from cofactor.labels.learners.base import check_label_learners
 from cofactor.labels.learners.trees import GrownTree, TreeData, TreeSettings, TreesLearner, grow_tree
 from cofactor.labels.training_data import PARTS
 from cofactor.model.estimator import learned, param
 from cofactor.model.parallel import in_workers, n_side_by_side
-from cofactor.passes import is_sparse
 
 #: Least numbers of instances in a leaf among which "auto" chooses.
 _LEAVES = (1, 2, 5, 10)

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from scipy.special import logit
 from sklearn.exceptions import ConvergenceWarning
 
+from cofactor.chunked import batches
 from cofactor.labels.crf.base import SetField, Sizes, Weights
 from cofactor.labels.features import CheckedFeatures, column_means, squared_lengths
 from cofactor.labels.training_data import TrainingData
 from cofactor.metrics.labels import micro_f1
 from cofactor.model.convergence import callers_level
-from cofactor.passes import batches
 from cofactor.penalties import L2
 from cofactor.problems.random_fields import (
     Chains,

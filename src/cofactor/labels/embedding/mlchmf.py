@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import AUTO, check_flag, check_jobs, number, one_of, resolve_size, size, whole
+from cofactor.chunked import is_sparse
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
 from cofactor.labels.adaptation.neighbours import nearest_rows, warn_of_neighbours
@@ -25,7 +26,6 @@ from cofactor.losses import MARGIN_LOSSES
 from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
 from cofactor.model.parallel import side_by_side
-from cofactor.passes import is_sparse
 
 _SMOOTH = tuple(name for name, loss in MARGIN_LOSSES.items() if loss.smooth)
 _LARGEST_WEIGHT = 1e20  #: of the penalty: nodes are fitted in single precision, where gradients of more overflow

@@ -15,6 +15,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_flag, check_number, make_generator, number, one_of, whole
+from cofactor.chunked import is_sparse
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.base import Capabilities, CheckedFeatures, LabelModel, TrainingData
@@ -28,7 +29,6 @@ from cofactor.labels.training_data import ENOUGH
 from cofactor.model.commit import committed, learned_names
 from cofactor.model.convergence import NothingPredictedWarning, callers_level, predicts_none, warn_if_unfinished
 from cofactor.model.estimator import learned, param
-from cofactor.passes import is_sparse
 from cofactor.problems.joint import JointLeastSquaresProblem
 from cofactor.solvers import Result, alternating_least_squares
 from cofactor.solvers.sgd import stochastic_gradient

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from cofactor.checks import AUTO, check_flag, number, one_of, whole
+from cofactor.chunked import as_dense
 from cofactor.correlation import cosine, positive_part
 from cofactor.labels.base import CheckedFeatures, LabelModel, TrainingData
 from cofactor.labels.explaining import LinearPart, ScoreParts
@@ -23,7 +24,6 @@ from cofactor.labels.penalty import penalty, ridge_penalty
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.model.convergence import callers_level, warn_if_unfinished
 from cofactor.model.estimator import learned, param
-from cofactor.passes import as_dense
 from cofactor.penalties import L1
 from cofactor.problems.regression import LabelFeatureProblem, RegressionProblem, feature_gram
 from cofactor.solvers import Result, proximal_gradient

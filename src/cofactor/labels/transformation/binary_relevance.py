@@ -17,7 +17,7 @@ from cofactor.labels.data import check_missing
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.filling import known_ridge
 from cofactor.labels.learners.base import Learner, check_label_learners, give_probabilities
-from cofactor.labels.learners.fitting import fit_label_learners, takes_passes
+from cofactor.labels.learners.fitting import fit_label_learners, takes_chunks
 from cofactor.labels.learners.linear import LinearLearner, binarized
 from cofactor.labels.learners.machines import machine_bytes, suits_logistics, together_bytes
 from cofactor.labels.transformation.base import LearnerModel
@@ -133,7 +133,7 @@ class BinaryRelevance(LearnerModel):
         learners, ridge = getattr(self, "learners_", None), type(given) is Ridge
         return replace(
             super()._capabilities(),
-            chunks=given is None or ridge or takes_passes(given),
+            chunks=given is None or ridge or takes_chunks(given),
             probabilities=give_probabilities(learners, given),
             explanations=learners is None or isinstance(learners, LinearLearner),
             shared_space=bool(given.fit_intercept) if ridge else None,
