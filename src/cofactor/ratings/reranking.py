@@ -300,7 +300,7 @@ _OF_FITTED = "ask the model that was fitted, or give Rules the vectors=model.ite
 
 #: Finds the best items of some users: given places of users and a number of items, returns arrays of shape (users,
 #: items), the first of which are items, -1 where there are no more, and scores. The order is that of the scores with
-#: `Arrangement.bonus` added.
+#: `RerankPlan.bonus` added.
 Search: TypeAlias = Callable[[NDArray[np.intp], int], tuple[NDArray[Any], ...]]
 
 #: Numbers that one block of users may take for the pool of their candidates, and its vectors.
@@ -316,7 +316,7 @@ def check_rules(rules: Any) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Arrangement:
+class RerankPlan:
     """Rules, looked up for the items of a model.
 
     Attributes
@@ -370,7 +370,7 @@ class Arrangement:
         return cls(bonus, rules.quotas(items, allowed, n), float(rules.diversity), vectors), allowed
 
 
-def arranged(search: Search, arrangement: Arrangement, n_users: int, n_items: int, n: int) -> list[NDArray[Any]]:
+def rerank(search: Search, plan: RerankPlan, n_users: int, n_items: int, n: int) -> list[NDArray[Any]]:
     """Return the lists of users: what `search` returns, at the n items that are chosen from it.
 
     Where a list is shorter, or its user has fewer items left, items are -1 and floats NaN, but scores -inf.
@@ -378,7 +378,7 @@ def arranged(search: Search, arrangement: Arrangement, n_users: int, n_items: in
     Parameters
     ----------
     search : Search
-    arrangement : Arrangement
+    plan : RerankPlan
     n_users : int
     n_items : int
         How many items a search can find at most.
@@ -389,11 +389,11 @@ def arranged(search: Search, arrangement: Arrangement, n_users: int, n_items: in
     left, width = np.arange(n_users), min(n_items, 4 * n + 20)
     while True:
         later = []
-        step = max(1, _CELLS // (max(width, 1) * (8 + arrangement.vectors.shape[1])))
+        step = max(1, _CELLS // (max(width, 1) * (8 + plan.vectors.shape[1])))
         for lo in range(0, max(len(left), 1), step):
             users = left[lo : lo + step]
             found = search(users, width)
-            places, done = _choose(arrangement, found[0], found[1], n, whole=width >= n_items)
+            places, done = _choose(plan, found[0], found[1], n, whole=width >= n_items)
             if not out:
                 out = [np.full((n_users, n), _nothing(array), dtype=array.dtype) for array in found]
                 out[1][:] = -np.inf
@@ -411,7 +411,7 @@ def _nothing(array: NDArray[Any]) -> Any:
 
 
 def _choose(
-    rules: Arrangement, items: NDArray[Any], scores: NDArray[Any], n: int, whole: bool
+    rules: RerankPlan, items: NDArray[Any], scores: NDArray[Any], n: int, whole: bool
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """Return the places of the chosen among the candidates, shape (k, n), -1 at the end, and which rows are decided.
 

@@ -28,7 +28,7 @@ from cofactor.text import plural, shorten
 from cofactor.typing import Frame
 
 if TYPE_CHECKING:
-    from cofactor.ratings.reranking import Arrangement, Rules
+    from cofactor.ratings.reranking import RerankPlan, Rules
 
 
 @dataclass(frozen=True, eq=False)
@@ -515,11 +515,11 @@ class Catalog:
         out[excluded.everywhere] = False
         return out, excluded
 
-    def arrangement(self, rules: Rules, allowed: NDArray[np.bool_], n: int) -> tuple[Arrangement, NDArray[np.bool_]]:
+    def rerank_plan(self, rules: Rules, allowed: NDArray[np.bool_], n: int) -> tuple[RerankPlan, NDArray[np.bool_]]:
         """Look up rules for lists of n of the allowed items; return also which of these they allow."""
-        from cofactor.ratings.reranking import Arrangement
+        from cofactor.ratings.reranking import RerankPlan
 
-        return Arrangement.of(rules, self.items, allowed, n, self.support, self.directions)
+        return RerankPlan.of(rules, self.items, allowed, n, self.support, self.directions)
 
     def best_lists(
         self,
@@ -532,7 +532,7 @@ class Catalog:
         candidates: Iterable[Any] | None,
         rules: Rules | None,
     ) -> Recommendations:
-        """Return the best items that may be recommended, arranged by rules if there are any.
+        """Return the best items that may be recommended, re-ranked by rules if there are any.
 
         Parameters
         ----------
@@ -548,15 +548,15 @@ class Catalog:
         if rules is None:
             best, scores = best_items(ranking, users, np.flatnonzero(allowed).astype(np.int32), n, hidden)
             return Recommendations(ids, ids_of(self.items, best), scores)
-        from cofactor.ratings.reranking import arranged
+        from cofactor.ratings.reranking import rerank
 
-        arrangement, allowed = self.arrangement(rules, allowed, n)
-        left, bonus = np.flatnonzero(allowed).astype(np.int32), arrangement.bonus
+        plan, allowed = self.rerank_plan(rules, allowed, n)
+        left, bonus = np.flatnonzero(allowed).astype(np.int32), plan.bonus
         raised = ranking.raised(bonus) if bonus.any() else ranking
 
         def search(rows: NDArray[Any], width: int) -> tuple[NDArray[Any], ...]:
             found, values = best_items(raised, users[rows], left, width, hidden)
             return found, values - bonus[found]
 
-        best, scores = arranged(search, arrangement, len(users), len(left), n)
+        best, scores = rerank(search, plan, len(users), len(left), n)
         return Recommendations(ids, ids_of(self.items, best), scores)
