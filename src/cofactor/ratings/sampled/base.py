@@ -29,7 +29,6 @@ from cofactor.problems.users import EntryUsers, Users, UsersHere, UsersInShards
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.interaction_model import FitInput, RowMerge, Tags
-from cofactor.ratings.links import Link, LinkedSides, decompose_mask
 from cofactor.ratings.sampled.chains import (
     FitChains,
     SavedChain,
@@ -57,6 +56,7 @@ from cofactor.ratings.sampled.samples import (
 from cofactor.ratings.scoring import PROBABILITY_DECISIONS
 from cofactor.ratings.shard_folder import StoredUsers, UserArray
 from cofactor.ratings.sharded import ShardedRatings
+from cofactor.ratings.side_information import FeatureMap, SideInformation, decompose_mask
 from cofactor.samplers import Chain, Diagnostics, Kept, Posterior, diagnose, run, to_inference_data
 from cofactor.solvers.parts import Executor
 from cofactor.solvers.result import Callback
@@ -134,7 +134,7 @@ class SampledModel(RatingModel):
     item_bias_ : ndarray of shape (n_items,)
         How far the item's mean score over those users lies above the mean of all items. A model without biases has
         these two too: they are what its factors say of a user, or an item, alone.
-    links_ : tuple of two Link
+    links_ : tuple of two FeatureMap
         What the features of users and of items are made of, in models whose priors are regressed on features.
 
     Notes
@@ -196,7 +196,9 @@ class SampledModel(RatingModel):
     samples_: dict[str, NDArray[np.float32]] = learned()
     chains_: list[Chain] = learned(kind=SavedChain, many=True)
 
-    links_: tuple[Link | None, Link | None] = learned(kind=Link, many=True, saved=False, default=(None, None))
+    links_: tuple[FeatureMap | None, FeatureMap | None] = learned(
+        kind=FeatureMap, many=True, saved=False, default=(None, None)
+    )
 
     #: Means that were found last, or read from a file.
     _means: PosteriorMeans | None = None
@@ -252,7 +254,7 @@ class SampledModel(RatingModel):
         """Biases of the items."""
         return self.means_.items[:, -1]
 
-    def _link(self, side: SideName, ratings: Ratings | None = None) -> Link:
+    def _link(self, side: SideName, ratings: Ratings | None = None) -> FeatureMap:
         """Return the link of users or items, for rows with such ratings if any."""
         link = self.links_[0 if side == "user" else 1]
         assert link is not None
@@ -482,15 +484,15 @@ class SampledModel(RatingModel):
         """Return which samples of users are kept, and where."""
         return Kept(self.burn_in, self.thin, self.n_sweeps, folder)
 
-    def _linked_sides(
+    def _side_information(
         self, given: FitInput, implicit: str | None, n_columns: int
-    ) -> tuple[LinkedSides, list[Executor]]:
+    ) -> tuple[SideInformation, list[Executor]]:
         """Return what is known of users and items, the mask of ratings among it, and the parts that found it."""
         ratings: Any = given.ratings
         if isinstance(ratings, Ratings):
-            return LinkedSides.of(ratings, implicit, n_columns, given.features), []
+            return SideInformation.of(ratings, implicit, n_columns, given.features), []
         if implicit is None:
-            return LinkedSides.of_nothing(), []
+            return SideInformation.of_nothing(), []
         sides, parts = decompose_mask(ratings, n_columns, self, self._users_stay(ratings))
         return sides, [parts]
 
