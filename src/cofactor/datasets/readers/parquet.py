@@ -32,7 +32,16 @@ from cofactor.datasets.readers.svmlight import (
     NumberRange,
     settle,
 )
-from cofactor.datasets.table import ArrowTable, Choose, Offset, Piece, TableOptions, finite_numbers, is_text, label_of
+from cofactor.datasets.table import (
+    ArrowTable,
+    Choose,
+    Offset,
+    TableChunk,
+    TableOptions,
+    finite_numbers,
+    is_text,
+    label_of,
+)
 from cofactor.datasets.types import Holds, LabelDataset, is_sparse
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, display_name
@@ -41,7 +50,7 @@ from cofactor.text import plural
 
 MAGIC = b"PAR1"
 
-PIECE_ROWS = 1 << 20  #: rows of a piece
+CHUNK_ROWS = 1 << 20  #: rows of a chunk of a table
 
 #: What pandas calls the labels of rows, which it writes where they are not 0, 1, 2, ...
 _ROW_LABELS = re.compile(r"__index_level_\d+__")
@@ -171,8 +180,8 @@ def batches(
             row = end
 
 
-def pieces(path: PathLike, options: TableOptions, choose: Choose, after: Offset) -> Iterator[Piece]:
-    """Yield the rows of a file some at a time; see `cofactor.datasets.formats.Source.pieces`."""
+def chunks(path: PathLike, options: TableOptions, choose: Choose, after: Offset) -> Iterator[TableChunk]:
+    """Yield the rows of a file some at a time; see `cofactor.datasets.formats.Source.table_chunks`."""
     file = display_name(path)
     with opened_parquet(path) as opened:
         schema, n_rows = opened.schema_arrow, opened.metadata.num_rows
@@ -184,10 +193,10 @@ def pieces(path: PathLike, options: TableOptions, choose: Choose, after: Offset)
     columns = [names[position] for position in positions.values()]  # no others are read
     texts = [name for name in columns if is_text(schema.field(name).type)]
     size = os.path.getsize(path)
-    for batch, first in batches(path, columns, PIECE_ROWS, after.rows, texts):
+    for batch, first in batches(path, columns, CHUNK_ROWS, after.rows, texts):
         rows = first + batch.num_rows
         table = ArrowTable(file, batch.select(columns), first)
-        yield Piece(table, dict(zip(positions, range(len(columns)), strict=True)), Offset(rows, size * rows // n_rows))
+        yield TableChunk(table, {role: k for k, role in enumerate(positions)}, Offset(rows, size * rows // n_rows))
 
 
 def write_blocks(stream: Any, blocks: Iterable[Mapping[str, NDArray[Any]]]) -> int:
@@ -360,7 +369,7 @@ def read_whole_lists(table: Any, name: str, sparse: Form, title: str) -> LabelDa
 
 
 class ParquetWriter:
-    """Writes rows in pieces to a Parquet file of either layout."""
+    """Writes rows in blocks to a Parquet file of either layout."""
 
     def __init__(self, stream: Any, X: Any, features: Sequence[str], labels: Sequence[str]):
         if len(features) != X.shape[1]:

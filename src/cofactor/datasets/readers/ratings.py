@@ -768,8 +768,8 @@ def rating_batches(
             _refuse_interactions(table)
         return positions_of(table, wanted, o.timestamp)
 
-    for piece in open_data(path).pieces(as_table, choose, after):
-        table, positions = piece.table, piece.positions
+    for chunk in open_data(path).table_chunks(as_table, choose, after):
+        table, positions = chunk.table, chunk.positions
         values, coding, dropped = rating_numbers(table, positions["rating"], o.scale, o.drop_rating)
         if coding is not None and o.scale is None:
             words = ("give them in order from low to high, such as ", Argument("scale", list(coding.words)))
@@ -784,7 +784,7 @@ def rating_batches(
         if len(kept) < len(values):
             users, items = users.take(kept), items.take(kept)
             values, times = values[kept], None if times is None else times[kept]
-        yield RatingBatch(users, items, values, times, kept, table, positions, piece.after)
+        yield RatingBatch(users, items, values, times, kept, table, positions, chunk.after)
 
 
 def _refuse_interactions(table: Table) -> None:

@@ -614,7 +614,7 @@ def check_pair(X: Features, Y: Labels) -> tuple[csr_array, csr_array]:
 
 
 class LibsvmWriter:
-    """Writes rows in pieces; the sizes are filled in at the end."""
+    """Writes rows in blocks; the sizes are filled in at the end."""
 
     def __init__(self, stream: IO[bytes], n_features: int, n_labels: int, header: bool, zero_based: bool | None):
         if header and zero_based is False:
