@@ -360,7 +360,7 @@ class Drift:
     def start(self, key: Any) -> Any:
         return {"x": np.zeros(1, np.float32)}
 
-    def settle(self, state: Any) -> None:
+    def initialize(self, state: Any) -> None:
         """It is where it is."""
 
     def set(self, state: Any, key: Any) -> None:

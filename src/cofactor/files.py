@@ -24,7 +24,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 SHARDS = "manifest.json"
 START = 1 << 16  # bytes, by which the format of a file is recognised
 _ZIP_MAGIC = b"PK\x03\x04"
-_PIECE = 1 << 20  # bytes unpacked at a time
+_CHUNK = 1 << 20  # bytes unpacked at a time
 _counter = itertools.count()
 
 PathLike = str | os.PathLike[str]
@@ -140,7 +140,7 @@ def read_bytes(path: PathLike) -> bytes:
         return data
     whole = io.BytesIO()
     with _unpacking(io.BytesIO(data), len(data), name) as stream:
-        shutil.copyfileobj(stream, whole, _PIECE)
+        shutil.copyfileobj(stream, whole, _CHUNK)
     return whole.getvalue()
 
 
@@ -173,7 +173,7 @@ def _unpacking(stream: IO[bytes], size: int, name: str) -> Iterator[IO[bytes]]:
     """Unpack a gzip file of `size` bytes, 0 if that is not known."""
     again = "copy or download it again"
     try:
-        with gzip.open(stream) as packed, io.BufferedReader(_Counted(packed, size, name), _PIECE) as unpacked:  # type: ignore[arg-type]
+        with gzip.open(stream) as packed, io.BufferedReader(_Counted(packed, size, name), _CHUNK) as unpacked:  # type: ignore[arg-type]
             yield unpacked
     except EOFError:
         found = f"{size} bytes, no end mark" if size else "no end mark"

@@ -183,7 +183,7 @@ def _overlaps(relevances: NDArray[np.float64], k: int) -> Floats:
     return np.asarray(chosen @ chosen.T)
 
 
-Places = NDArray[np.int64]
+Indices = NDArray[np.int64]
 
 _BLOCK = 1 << 15  #: instances × problems that are in memory together, as many of several tables: a cache holds them
 _MOST = 1 << 21  #: the same where there are more instances, and a few problems share each pass over the features
@@ -243,7 +243,7 @@ class Singles:
             for inverse, each in zip(self.inverses[some], varying.T, strict=True):
                 inverse[:] = _inverse_hessian(self.X, each, self.alpha)
 
-    def scaled(self, gradient: Floats, labels: Places) -> Floats:
+    def scaled(self, gradient: Floats, labels: Indices) -> Floats:
         """Return the inverse Hessians of labels, or guesses of them, times the rows of a table."""
         if self.inverses is None:
             return gradient / self.curvature[labels]
@@ -264,7 +264,7 @@ def _inverse_hessian(X: RotatedFeatures, curvature: Floats, alpha: float) -> Flo
     return np.asarray(inverse * scale[:, None] * scale)
 
 
-def fit_pairs(singles: Singles, first: Places, second: Places, alike: Floats) -> Floats:
+def fit_pairs(singles: Singles, first: Indices, second: Indices, alike: Floats) -> Floats:
     r"""Return minima of the negative log-likelihoods of pairs of labels, with penalties.
 
     .. math:: P(y, z | x) \propto \exp(s y + t z + v\, [y = z])
@@ -292,7 +292,7 @@ def fit_pairs(singles: Singles, first: Places, second: Places, alike: Floats) ->
 class _Pairs:
     """The problems of `fit_pairs`; a row of parameters holds those of s, of t, and v."""
 
-    def __init__(self, singles: Singles, first: Places, second: Places, alike: Floats) -> None:
+    def __init__(self, singles: Singles, first: Indices, second: Indices, alike: Floats) -> None:
         self.singles, self.first, self.second = singles, first, second
         observed = singles.observed
         self.observed = np.hstack([observed[first], observed[second], alike[:, None]])
@@ -303,7 +303,7 @@ class _Pairs:
         same = np.clip(alike / total, 0, 1)
         self.of_v = (total * same * (1 - same) + singles.alpha)[:, None]
 
-    def evaluate(self, theta: Floats, which: Places) -> tuple[Floats, Floats]:
+    def evaluate(self, theta: Floats, which: Indices) -> tuple[Floats, Floats]:
         """Return objectives and gradients; states of pairs are weighed by e to their scores less the largest parts."""
         X, weights, k = self.singles.X, self.singles.weights, self.n_each
         s, t, v = X.scores(theta[:, :k]), X.scores(theta[:, k:-1]), theta[:, -1]
@@ -323,7 +323,7 @@ class _Pairs:
         value[~(np.abs(logs) < _FAR * weights.sum()) | ~np.isfinite(gradient).all(axis=1)] = np.inf
         return value, gradient - self.observed[which] + self.penalties * theta
 
-    def scaled(self, gradient: Floats, which: Places) -> Floats:
+    def scaled(self, gradient: Floats, which: Indices) -> Floats:
         """Return gradients times the inverse Hessians at v = 0, where the two labels are independent."""
         k = self.n_each
         parts = gradient[:, :k], gradient[:, k:-1]

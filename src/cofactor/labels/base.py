@@ -102,9 +102,9 @@ from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import Estimator, learned, param
 from cofactor.model.explanations import Explanation
 from cofactor.model.facts import Facts, summary
+from cofactor.model.html import html_of
 from cofactor.model.offered import kinds_of, offered_if
 from cofactor.model.progress import Monitor
-from cofactor.model.shown import html_of
 from cofactor.model.size import refuse_too_large
 from cofactor.model.state import check_course, head_of, member, of_head, packed, unpacked
 from cofactor.recipe import Recipe

@@ -60,7 +60,7 @@ def check_class_weight(name: str, class_weight: Any) -> None:
         raise InvalidInputError("expected finite numbers above 0", argument=name, found=class_weight)
 
 
-def settled_weights(model: Any) -> dict[str, Any]:
+def resolved_weights(model: Any) -> dict[str, Any]:
     """Return the parameter `class_weight` for copies that learn from the labels that vary alone; nothing for None."""
     each = _in_order(model)
     return {} if each is None else {"class_weight": each}

@@ -19,7 +19,7 @@ from cofactor.checks import make_generator, number, one_of, resolve_size, size, 
 from cofactor.chunked import ChunkedTable, batches, is_chunked, is_sparse
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import Capabilities, LabelModel, TrainingData
-from cofactor.labels.class_weights import ClassWeights, check_class_weight, class_weights, settled_weights
+from cofactor.labels.class_weights import ClassWeights, check_class_weight, class_weights, resolved_weights
 from cofactor.labels.clusters import squared_distances
 from cofactor.labels.data import check_missing
 from cofactor.labels.embedding.code import label_means, principal_bytes, principal_directions
@@ -478,7 +478,7 @@ class LabelRidge(LabelModel):
         return replace(super()._capabilities(), weights="any", chunks=True, scales=scales)
 
     def _resolved_params(self) -> dict[str, Any]:
-        return {"alpha": self.alpha_, "n_components": self.n_components_, **settled_weights(self)}
+        return {"alpha": self.alpha_, "n_components": self.n_components_, **resolved_weights(self)}
 
     def _held_out(self, data: TrainingData) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """Return the leave-one-out scores that the fit kept; see `LabelModel._held_out`."""

@@ -109,7 +109,7 @@ def _graded(table: Floats, sizes: Floats) -> tuple[Floats, Floats]:
     return Q[:, kept] @ L.T, np.asarray(axes[np.argsort(order)], dtype=np.float64)
 
 
-Places = NDArray[np.int64]
+Indices = NDArray[np.int64]
 
 
 class RotatedFeatures(NamedTuple):
@@ -226,7 +226,7 @@ class LogisticProblems:
         theta[:, -1] = np.log(self._share / (1 - self._share))
         return theta
 
-    def evaluate(self, theta: Floats, which: Places) -> tuple[Floats, Floats]:
+    def evaluate(self, theta: Floats, which: Indices) -> tuple[Floats, Floats]:
         """Return objectives and gradients of some labels; see `ManyProblems`."""
         Y = self.Y if len(which) == self.Y.shape[1] else self.Y[:, which]
         value, gradient = np.zeros(len(theta)), np.zeros(theta.shape)
@@ -243,7 +243,7 @@ class LogisticProblems:
         penalties = np.einsum("bp,bp->b", theta[:, :-1], theta[:, :-1])
         return value + self.alpha / 2 * penalties, gradient
 
-    def scaled(self, gradient: Floats, which: Places) -> Floats:
+    def scaled(self, gradient: Floats, which: Indices) -> Floats:
         """Return gradients divided by the curvatures at the start, as if all instances had the same."""
         return np.asarray(gradient / self._curvature[which])
 
@@ -274,7 +274,7 @@ class SquaredHingeProblems:
             total = accumulate(total, costs @ signs)
         return np.outer(total / self.costs.sum(), self.X.axes[-1])
 
-    def evaluate(self, theta: Floats, which: Places) -> tuple[Floats, Floats]:
+    def evaluate(self, theta: Floats, which: Indices) -> tuple[Floats, Floats]:
         """Return objectives and gradients of some labels; see `ManyProblems`."""
         Z = self.Z if len(which) == self.Z.shape[1] else self.Z[:, which]
         columns = self.X.of_columns(theta).T
@@ -289,6 +289,6 @@ class SquaredHingeProblems:
             back = accumulate(back, (slopes.T.astype(table.dtype) @ table).astype(np.float64))
         return losses + np.einsum("bp,bp->b", theta, theta) / 2, theta + self.X.of_axes(back)
 
-    def scaled(self, gradient: Floats, which: Places) -> Floats:
+    def scaled(self, gradient: Floats, which: Indices) -> Floats:
         """Return gradients divided by the curvatures where all instances are within the margin."""
         return np.asarray(gradient / self._curvature)

@@ -1,7 +1,7 @@
 """Users of a posterior, wherever they are: with the chain in this process, or in shards.
 
 The steps of a posterior ask its users for what they do and sum up, by the name of a method of `EntryUsers`. Users in
-this process do it at once, with the arrays of the chain's state (`UsersHere`). Those in shards (`UsersInShards`) keep
+this process do it at once, with the arrays of the chain's state (`LocalUsers`). Those in shards (`ShardedUsers`) keep
 their part of the state and of the samples where the shards are, in a `UsersPart` each, and their answers are added.
 """
 
@@ -149,7 +149,7 @@ class Users(ABC):
             V[first:last] = self.ask("item_equations", state, shared, then, **given)["rows"]
 
 
-class UsersHere(Users):
+class LocalUsers(Users):
     """Users in this process, whose arrays are in the state.
 
     Parameters
@@ -274,7 +274,7 @@ class UsersPart(Part):
         return {"found": found}
 
 
-class UsersInShards(Users):
+class ShardedUsers(Users):
     """Users whose rows live with their shards.
 
     What has no answer is put off until the next question, so that few rounds make a sweep.

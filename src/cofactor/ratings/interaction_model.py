@@ -30,9 +30,9 @@ from cofactor.model.commit import committed
 from cofactor.model.convergence import callers_level
 from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import Estimator, learned
+from cofactor.model.html import html_of
 from cofactor.model.offered import kinds_of, offered_if
 from cofactor.model.progress import Monitor
-from cofactor.model.shown import html_of
 from cofactor.model.size import refuse_too_large
 from cofactor.model.state import check_course, from_plain, is_mapped, member, packed, plain, unpacked
 from cofactor.ratings.blocks import pairs_per_block

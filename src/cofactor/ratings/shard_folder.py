@@ -62,7 +62,7 @@ _FORMAT = 1  #: Number of the layout which this version writes, and the only one
 IDS = "ids.safetensors"
 
 _START = 10  # bytes before the header of an array; the last two are its length
-_PIECE = 1 << 22  # bytes read at a time for a checksum
+_CHUNK = 1 << 22  # bytes read at a time for a checksum
 _AGAIN = "shard the ratings again"
 #: What to do where a folder of shards is not as it was when a model was fitted on it.
 GIVE_BACK = "put the folder back as it was (there, or where it lay relative to the model file), or fit again"
@@ -365,7 +365,7 @@ def _checksum(state: Mapping[str, Any]) -> int:
 
 def _crc_of(stream: IO[bytes]) -> int:
     crc = 0
-    while piece := stream.read(_PIECE):
+    while piece := stream.read(_CHUNK):
         crc = zlib.crc32(piece, crc)
     return crc
 

@@ -18,7 +18,7 @@ from cofactor.checks import check_choice
 from cofactor.coding import Coding
 from cofactor.errors import InvalidInputError
 from cofactor.files import PathLike
-from cofactor.progress import tell
+from cofactor.progress import log_line
 from cofactor.ratings import shard_folder
 from cofactor.ratings.data import ColumnEntries, Ratings, among, sides_of
 from cofactor.ratings.ids import IdMap
@@ -406,7 +406,7 @@ class ShardedRatings:
                 {path.name.split("-")[1] for path in self.folder.glob(".fit-*") if fit not in path.name}
             )
             others = f"; unfinished there, with other settings or ratings: {', '.join(unfinished)}"
-            tell(f"nothing to go on with in {self.folder}: {name} begins anew{others if unfinished else ''}")
+            log_line(f"nothing to go on with in {self.folder}: {name} begins anew{others if unfinished else ''}")
         return replace(self, work=replace(self.work, fit=fit))
 
     def place(self, model: Any, step: str) -> Path:
@@ -437,7 +437,7 @@ class ShardedRatings:
         if self.folder is not None:
             journal = Journal(self.place(model, step), self.work.resume, self.work.every)
             if journal.last_round:
-                tell(f"{name}, {step}: goes on after round {journal.last_round:,}")
+                log_line(f"{name}, {step}: goes on after round {journal.last_round:,}")
         if self.work.client is None:
             return SerialExecutor(make, len(self), journal, self.n_ratings)
         return DaskExecutor(self.work.client, make, len(self), journal, name, self.n_ratings)

@@ -72,7 +72,7 @@ class Posterior(Protocol):
     def start(self, key: Key) -> State:
         """Return a state to begin with. It is quick: a chain that goes on compares shapes with it."""
 
-    def settle(self, state: State) -> None:
+    def initialize(self, state: State) -> None:
         """Bring the state of a start to where sweeps may begin, in place; done once, for a new chain."""
 
     def log_likelihood(self, state: State) -> float:
@@ -212,7 +212,7 @@ def run(
     if chain.state:
         _check_state(chain.state, first)
     else:
-        posterior.settle(first)
+        posterior.initialize(first)
         chain.state = first
     before, sweep = chain.state, chain.n_sweeps
     sweeps = range(sweep + 1, sweep + n_sweeps + 1)

@@ -24,7 +24,7 @@ _UNREAD = 1 << 26  #: bytes of answers that wait for clients to read them, in a 
 _READING = 30.0  #: seconds in which a client must have read an answer
 _PASSED_OVER = 1 << 24  #: bytes that are read after an answer: many clients hear nothing before they have sent all
 _AT_A_TIME = 64  #: connections that are closed at a time, ten times a second
-_PIECE = 1 << 13  #: bytes that are parsed at a time
+_CHUNK = 1 << 13  #: bytes that are parsed at a time
 
 
 @dataclass(eq=False)
@@ -240,8 +240,8 @@ class Connection(HttpToolsProtocol):
         """Parse what came, until a request must wait for the answers before it."""
         while self.rest and not (self.pipeline or self.refusal or self.transport.is_closing()):
             self._unset_keepalive_if_required()
-            piece = bytes(self.rest[:_PIECE])
-            del self.rest[:_PIECE]
+            piece = bytes(self.rest[:_CHUNK])
+            del self.rest[:_CHUNK]
             self._parse(piece)
         if self.rest:
             self.flow.pause_reading()

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.files import is_full
-from cofactor.progress import Pass, passing
+from cofactor.progress import Pass, report_pass
 
 Question = Mapping[str, Any]
 Answer = dict[str, NDArray[Any]]
@@ -270,7 +270,7 @@ class Executor(ABC):
     def _tell(self, began: float, done: int) -> None:
         """Tell how many parts have answered since a round began, if there are several."""
         if self.n_parts > 1:
-            passing(Pass(done, self.n_parts, time.perf_counter() - began, self.n_ratings))
+            report_pass(Pass(done, self.n_parts, time.perf_counter() - began, self.n_ratings))
 
     def _keep(self, question: Question) -> None:
         """Keep a question that was answered, for parts that are made anew."""

@@ -15,7 +15,7 @@ import numpy as np
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.files import is_full
 from cofactor.kernels.threads import thread_limit
-from cofactor.progress import tell
+from cofactor.progress import log_line
 from cofactor.solvers.parts import Answer, Executor, Journal, Part, Question, TreeSum, remake, write_state
 from cofactor.text import plural
 from cofactor.version import __version__
@@ -248,7 +248,7 @@ class DaskExecutor(Executor):
         """Tell of workers that do nothing because their memory is used up; end where that does not pass."""
         paused = self.client.run_on_scheduler(_finds_paused())
         for worker in sorted(set(paused) - set(self._paused)):
-            tell(f"worker {worker} has paused: its memory is used up")
+            log_line(f"worker {worker} has paused: its memory is used up")
         now = time.perf_counter()
         self._paused = {worker: self._paused.get(worker, now) for worker in paused}
         if any(now - since > self.patience for since in self._paused.values()):
@@ -265,7 +265,7 @@ class DaskExecutor(Executor):
             workers = self._wait_for_workers()
         for group in lost:
             if group.worker:
-                tell(f"worker {group.worker} is lost: its shards are made anew on another one")
+                log_line(f"worker {group.worker} is lost: its shards are made anew on another one")
                 self._lose(group)
             load = {worker: sum(g.last - g.first for g in self._groups if g.worker == worker) for worker in workers}
             group.worker, group.placed = min(sorted(load), key=lambda worker: load[worker]), False
@@ -280,7 +280,7 @@ class DaskExecutor(Executor):
         return list(self.client.nthreads())
 
     def _wait_for_workers(self) -> list[str]:
-        tell(f"all workers are gone: waiting {self.patience:g} seconds for another one")
+        log_line(f"all workers are gone: waiting {self.patience:g} seconds for another one")
         until = time.monotonic() + self.patience
         while not (found := self._workers()):
             if time.monotonic() > until:

@@ -30,7 +30,7 @@ from cofactor.datasets.readers.svmlight import (
     ChunkSource,
     ColumnLayout,
     NumberRange,
-    settle,
+    resolve_layout,
 )
 from cofactor.datasets.table import (
     ArrowTable,
@@ -310,7 +310,7 @@ def _layout_of(
     names = _stored(schema)
     n_features, n_labels = (len(names["features"]), len(names["labels"])) if names else sizes
     extent = NumberRange.of(blocks()) if n_features is None or n_labels is None else None
-    layout = settle(name, None, extent, n_features, n_labels, zero_based=True)
+    layout = resolve_layout(name, None, extent, n_features, n_labels, zero_based=True)
     return replace(layout, names=(names["features"], names["labels"]) if names else None, unit="row")
 
 

@@ -342,7 +342,7 @@ def _bases(zero_based: Base) -> tuple[Literal["auto"] | bool, Literal["auto"] | 
     return bases
 
 
-def settle(
+def resolve_layout(
     name: str,
     sizes: Sizes | None,
     extent: NumberRange | None,
@@ -503,7 +503,7 @@ def read_libsvm(
     if not sum(len(block.lines) for block in blocks):
         has = "holds no instances, only sizes" if sizes else "is empty"
         raise InvalidInputError(f"the file {has}, expected lines '1,3 5:0.2 ...'", place=Place(label))
-    layout = settle(label, sizes, NumberRange.of(blocks), n_features, n_labels, zero_based)
+    layout = resolve_layout(label, sizes, NumberRange.of(blocks), n_features, n_labels, zero_based)
     return layout.dataset(blocks, sparse, name or data_name(path))
 
 
@@ -544,7 +544,7 @@ def open_chunks(path: PathLike, options: ChunkOptions) -> ChunkSource:
     name = display_name(path)
     with opened(path) as stream:
         sizes, blocks = read_blocks(stream, name)
-        layout = settle(name, sizes, NumberRange.of(blocks) if needs_extent(sizes, *given) else None, *given)
+        layout = resolve_layout(name, sizes, NumberRange.of(blocks) if needs_extent(sizes, *given) else None, *given)
 
     def read(rows: int) -> Iterator[Chunk]:
         with opened(path) as stream:

@@ -25,7 +25,7 @@ from cofactor.labels.penalty import penalty, ridge_penalty
 from cofactor.losses import MARGIN_LOSSES
 from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
-from cofactor.model.parallel import side_by_side
+from cofactor.model.parallel import run_parallel
 
 _SMOOTH = tuple(name for name, loss in MARGIN_LOSSES.items() if loss.smooth)
 _LARGEST_WEIGHT = 1e20  #: of the penalty: nodes are fitted in single precision, where gradients of more overflow
@@ -219,7 +219,7 @@ class MLCHMF(LabelModel):
                 for node, rows, may_split in level
             ]
             with library_limit(1):  # of the process: set here, since nodes restore what was set before them
-                grown = side_by_side(tree.grow, tasks, len(tasks), self.n_jobs)
+                grown = run_parallel(tree.grow, tasks, len(tasks), self.n_jobs)
             parents, level = level, []
             for (node, rows, _), result in zip(parents, grown, strict=True):
                 self.tree_[node]["n_retained"] = int(np.count_nonzero(result.retained))

@@ -26,7 +26,7 @@ from cofactor.kernels.threads import library_limit, parallel_for
 from cofactor.labels.features import CheckedFeatures, SeenFeatures, squared_lengths
 from cofactor.labels.learners.base import Fitted, Subproblem
 from cofactor.labels.learners.linear import LinearLearner
-from cofactor.model.parallel import in_workers, n_side_by_side
+from cofactor.model.parallel import in_workers, n_parallel
 from cofactor.problems.classifiers import (
     LogisticProblems,
     SquaredHingeProblems,
@@ -261,7 +261,7 @@ def solve_blocks(
             yield delayed(_solved)(block, 1 if stopped() else max_iter, tol)
 
     with library_limit(1):  # with several threads, sums would depend on the order in which these end
-        blocks = n_side_by_side(-(-L // _LABELS_PER_BLOCK), n_jobs)
+        blocks = n_parallel(-(-L // _LABELS_PER_BLOCK), n_jobs)
         for theta, solved in in_workers(tasks(), blocks, backend="threading"):
             rows.append(theta)
             n_unfinished += int(np.count_nonzero(~solved))

@@ -12,7 +12,7 @@ from sklearn.linear_model import Ridge
 from cofactor.checks import make_generator
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import Capabilities, CheckedFeatures, TrainingData
-from cofactor.labels.class_weights import check_class_weight, class_weights, settled_weights
+from cofactor.labels.class_weights import check_class_weight, class_weights, resolved_weights
 from cofactor.labels.data import check_missing
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.filling import known_ridge
@@ -197,7 +197,7 @@ class BinaryRelevance(LearnerModel):
         )
 
     def _resolved_params(self) -> dict[str, Any]:
-        return super()._resolved_params() | settled_weights(self)
+        return super()._resolved_params() | resolved_weights(self)
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         return self.learners_.scores(X)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cofactor.checks import check_jobs, make_generator, one_of
 from cofactor.errors import InvalidInputError
 from cofactor.model.estimator import learned, param
-from cofactor.model.parallel import side_by_side
+from cofactor.model.parallel import run_parallel
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.factors.bmmmf import BinaryMMMF
 from cofactor.ratings.interaction_model import FitInput, Tags
@@ -149,7 +149,7 @@ class HMF(RatingModel):
             )
             for q, (alpha, seed) in enumerate(zip(alphas, seeds, strict=True), 1)
         )
-        self.stages_ = side_by_side(BinaryMMMF.learn_in_share, tasks, n_stages, self.n_jobs)
+        self.stages_ = run_parallel(BinaryMMMF.learn_in_share, tasks, n_stages, self.n_jobs)
         self.alphas_ = [stage.alpha_ for stage in self.stages_]
 
     @property

@@ -24,7 +24,7 @@ from cofactor.model.commit import committed, learned_names
 from cofactor.model.estimator import learned, param
 from cofactor.model.offered import offered_if
 from cofactor.model.progress import Monitor
-from cofactor.progress import tell
+from cofactor.progress import log_line
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.features import FeatureTable, tables_of, unknown_features
@@ -444,10 +444,10 @@ class Recommender(InteractionModel):
         except KeyboardInterrupt:
             if not tried or self.interactions is not None or propagates_interrupt():
                 raise
-            tell(f"{type(self).__name__}: interrupted; it goes on with the best so far, and Ctrl-C again ends it")
+            log_line(f"{type(self).__name__}: interrupted; it goes on with the best so far, and Ctrl-C again ends it")
         if self.max_seconds is not None and not monitor.stopped and (choosing.stopped or without):
             last, rest = self.tried_["model"][-1], f", without {', '.join(without)}" if without else ""
-            tell(f"{type(self).__name__}: max_seconds={self.max_seconds:g} ended the choice at {last}{rest}")
+            log_line(f"{type(self).__name__}: max_seconds={self.max_seconds:g} ended the choice at {last}{rest}")
         return tried
 
     # ---------------------------------------------------------------- recommending

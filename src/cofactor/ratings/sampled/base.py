@@ -23,9 +23,9 @@ from cofactor.checks import check_flag, check_jobs, check_number, make_generator
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
-from cofactor.model.parallel import n_side_by_side
+from cofactor.model.parallel import n_parallel
 from cofactor.model.state import plain
-from cofactor.problems.users import EntryUsers, Users, UsersHere, UsersInShards
+from cofactor.problems.users import EntryUsers, LocalUsers, ShardedUsers, Users
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.interaction_model import FitInput, RowMerge, Tags
@@ -35,14 +35,14 @@ from cofactor.ratings.sampled.chains import (
     check_samples,
     check_state,
     checksum,
-    continued,
+    continue_chains,
     identified_of_chains,
-    in_pieces,
+    in_chunks,
     log_likelihoods,
-    pooled,
-    reunited,
+    pool_samples,
+    restore_samples,
     rows_of_users,
-    run_side_by_side,
+    run_chains,
     with_samples,
 )
 from cofactor.ratings.sampled.fold_in import ConditionalChains, padded_sizes
@@ -103,7 +103,7 @@ class UserPlan:
 
     def __call__(self) -> Posterior:
         """Return the posterior of users in this process."""
-        return self.posterior(UsersHere(self.make(0)))
+        return self.posterior(LocalUsers(self.make(0)))
 
 
 class SampledModel(RatingModel):
@@ -365,12 +365,12 @@ class SampledModel(RatingModel):
             chains, stored = self._run_in_shards(given, plan, chains)
         else:
             n_sweeps = self.n_sweeps + max(chain.n_sweeps for chain in chains)
-            n_turns = -(-len(chains) // n_side_by_side(len(chains), self.n_jobs))
+            n_turns = -(-len(chains) // n_parallel(len(chains), self.n_jobs))
 
             def go_on(chain: Chain, callback: Callback) -> Chain:
                 return self._run(plan(), chain, n_sweeps - chain.n_sweeps, n_turns, callback)
 
-            chains = run_side_by_side(go_on, chains, self.n_jobs, given.monitor.stage)
+            chains = run_chains(go_on, chains, self.n_jobs, given.monitor.stage)
         self._set_chains(given, FitChains(target, chains), stored)
 
     def _run(self, posterior: Posterior, chain: Chain, n_sweeps: int, n_turns: int, callback: Callback | None) -> Chain:
@@ -392,7 +392,7 @@ class SampledModel(RatingModel):
             if before._unfinished is not None:
                 fits.insert(0, before._unfinished)
             if fits[0].chains:
-                return continued(fits, target, self.burn_in, self.thin)
+                return continue_chains(fits, target, self.burn_in, self.thin)
             if hasattr(before, "samples_"):
                 raise InvalidInputError(
                     f"warm_start=True goes on with chains, but {_NO_CHAINS}; go on with the model as it was fitted",
@@ -412,7 +412,7 @@ class SampledModel(RatingModel):
         self._warn_if_interrupted()
         described = {side for side, table in zip(("user", "item"), given.features, strict=True) if table is not None}
         alike = {name: side for name, side in self._sides.items() if side not in described}
-        self.samples_ = pooled(self.chains_, alike, given.ratings)
+        self.samples_ = pool_samples(self.chains_, alike, given.ratings)
         if stored is not None:
             self.stored_users_ = stored
             self.samples_ |= {name: stored.arrays[f"samples_.{name}"] for name in self._of_users}
@@ -513,7 +513,7 @@ class SampledModel(RatingModel):
         of_state = [name for name, axes in self._state_only.items() if axes.startswith("training")]
         for chain, step, where in zip(chains, steps, kept, strict=True):
             of_shards = plan.kind, plan.make, plan.prior, padded_sizes(ratings), ratings.n_levels, where
-            users = UsersInShards(partial(begin, step, where.folder), *of_shards)
+            users = ShardedUsers(partial(begin, step, where.folder), *of_shards)
             listener = given.monitor.stage(f"chain {chain.number + 1}")
             self._run(plan.posterior(users), chain, self.n_sweeps, len(chains), listener)
             if chain.interrupted:
@@ -539,7 +539,7 @@ class SampledModel(RatingModel):
         """Join the samples of users that all chains left in files, user by user, and what else there is of users."""
         found = rows_of_users(chains, kept, self._of_users, len(ratings), ratings.user_counts)
         tables = {name: array for name, array in more.items() if array is not None}
-        rows = {name: UserArray(array.dtype, array.shape, in_pieces(array)) for name, array in tables.items()}
+        rows = {name: UserArray(array.dtype, array.shape, in_chunks(array)) for name, array in tables.items()}
         rows |= {f"samples_.{name}": one for name, one in found.items()}
         folder: Any = kept[0].folder
         return StoredUsers.join(ratings.folder, folder, type(self).__name__, self.users_, rows)
@@ -707,7 +707,7 @@ class SampledModel(RatingModel):
         if not isinstance(self.samples_, dict):
             raise InvalidInputError("samples_ is not what a model has")
         check_samples(self.samples_, {name: _shape(axes, self._lengths()) for name, axes in self._sample_axes.items()})
-        self.chains_ = reunited(self.chains_, self._samples_of_chains())
+        self.chains_ = restore_samples(self.chains_, self._samples_of_chains())
         shapes = {name: _shape(axes, self._lengths()) for name, axes in self._state_axes.items()}
         for chain in self.chains_:
             check_state(chain, shapes)

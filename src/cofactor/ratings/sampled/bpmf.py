@@ -19,7 +19,7 @@ from cofactor.problems.bpmf import (
     GaussianPosterior,
     GaussianUsers,
     fit_ordered_probit,
-    settle_in_shards,
+    initialize_in_shards,
 )
 from cofactor.problems.least_squares import Ridge, ShardLeastSquares
 from cofactor.problems.priors import NormalWishartPrior
@@ -180,15 +180,15 @@ class BPMF(SampledModel):
         prior, items = self._prior("user", sides.users(0)), self._prior("item", sides.items)
         problem, weights = None, ratings.weights if here else None
         if not here:
-            ridge = Ridge(self.n_factors, 1.0, None)  # until a chain is settled
+            ridge = Ridge(self.n_factors, 1.0, None)  # until a chain is initialized
             counts = np.append(ratings.item_counts, 0)
             problem = ShardLeastSquares(PaddedShards(ratings), values, ratings.bounds, counts, ridge)
         mass = float(ratings.n_ratings if weights is None else weights.sum())
         make = partial(_users_of_shard, padded(ratings), values, prior, weights, problem)
 
         def posterior(users: Any) -> Posterior:
-            settle = users.own.settle if problem is None else partial(settle_in_shards, users, problem)
-            return GaussianPosterior(users, settle, mass, values, m + 1, items, noise)
+            initialize = users.own.initialize if problem is None else partial(initialize_in_shards, users, problem)
+            return GaussianPosterior(users, initialize, mass, values, m + 1, items, noise)
 
         return UserPlan(GaussianUsers, make, prior, posterior)
 
