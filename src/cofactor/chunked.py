@@ -187,8 +187,8 @@ def accumulate(total: Any, chunk: Any) -> Any:
 
 
 def vstack(chunks: Iterable[Any]) -> Any:
-    """Return chunks as one table; a single chunk as it is."""
+    """Return chunks as one table, sparse if one of several is; a single chunk as it is."""
     found = list(chunks)
     if len(found) == 1:
         return found[0]
-    return sparse.csr_array(sparse.vstack(found)) if sparse.issparse(found[0]) else np.concatenate(found)
+    return sparse.csr_array(sparse.vstack(found)) if any(map(sparse.issparse, found)) else np.concatenate(found)

@@ -55,7 +55,7 @@ def is_database(path: PathLike) -> bool:
     return False
 
 
-def is_there(path: PathLike) -> bool:
+def exists(path: PathLike) -> bool:
     """Return whether it is a file or a folder that exists, standard input, or the address of a database."""
     return os.fspath(path) == "-" or is_database(path) or os.path.exists(path)
 
@@ -404,7 +404,7 @@ class Lock:
 
 
 @contextmanager
-def alone(folder: PathLike) -> Iterator[None]:
+def lock_folder(folder: PathLike) -> Iterator[None]:
     """Be the only process that changes a folder, within the block; refuse to begin while another one does.
 
     A process that is killed lets go of it. Where file systems have no locks, several processes may begin.

@@ -20,7 +20,7 @@ from cofactor.datasets.registry import KNOWN
 from cofactor.errors import InvalidInputError, Place
 from cofactor.evaluation import Search
 from cofactor.evaluation.comparison import Comparison, checked, compare
-from cofactor.files import PathLike, is_database, is_there
+from cofactor.files import PathLike, exists, is_database
 from cofactor.labels import MODELS as LABEL_MODELS
 from cofactor.labels import LabelModel
 from cofactor.metrics import LABEL_METRICS
@@ -280,7 +280,7 @@ def _data_set(given: Any, task: Task, key: _Key, folder: Path) -> RatingDataset 
     if source in KNOWN and KNOWN[source].task != task:
         raise key.error(f"{source} holds {KNOWN[source].task}, but the methods are for {task}")
     path = source if is_database(source) else folder / source
-    if source not in KNOWN and not is_there(path):
+    if source not in KNOWN and not exists(path):
         known = [name for name, entry in KNOWN.items() if entry.task == task]
         raise key.error(f"{source}: no such file, and no known data set", did_you_mean(source, known))
     where = source if source in KNOWN else path

@@ -50,20 +50,20 @@ _COURSE = frozenset(
 _PARTS = ("data", "indices", "indptr")  #: of a csr array
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """Return a parameter, or something learned, in a form that JSON can hold."""
     if isinstance(value, BaseEstimator):
-        return {"class": type(value).__name__, "params": plain(value.get_params(deep=False))}
+        return {"class": type(value).__name__, "params": to_plain(value.get_params(deep=False))}
     if isinstance(value, Mapping):
-        return {k: plain(v) for k, v in value.items()}
+        return {k: to_plain(v) for k, v in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
-        return plain(asdict(value))
+        return to_plain(asdict(value))
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [plain(v) for v in value]
+        return [to_plain(v) for v in value]
     if value is None or isinstance(value, str | int | float):
         return value
     return None  # a random generator or a callback: the fitted model does not need it
@@ -102,7 +102,7 @@ def member(header: Mapping[str, Any], name: str, kind: type[_Kind]) -> _Kind:
 def head_of(model: Any) -> dict[str, Any]:
     """Return what a file says first of an estimator of features: parameters, and how many features of which names."""
     return {
-        "params": {k: plain(v) for k, v in model.get_params(deep=False).items() if k != "callback"},
+        "params": {k: to_plain(v) for k, v in model.get_params(deep=False).items() if k != "callback"},
         "n_features": int(model.n_features_in_),
         "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])],
     }

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_callback, check_flag, check_number, one_of
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.frames import collected
+from cofactor.frames import collect
 from cofactor.kernels.threads import thread_limit
 from cofactor.metrics.scale import as_scale
 from cofactor.model.commit import committed, learned_names
@@ -231,7 +231,7 @@ class RatingModel(InteractionModel):
         if isinstance(X, ShardedRatings):
             return self._read_shards(X, y, time, sample_weight)
         duplicates: Any = self.duplicates
-        X = collected(X)
+        X = collect(X)
         refuse_interactions(X, type(self).__name__)
         given = as_ratings(X, y, self.levels, duplicates, times=time, sample_weight=sample_weight)
         ratings = check_variety(given)

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from cofactor.checks import as_list, refuse_masked
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
-from cofactor.frames import as_array, as_frame, collected
+from cofactor.frames import as_array, as_frame, collect
 from cofactor.model.convergence import callers_level
 from cofactor.model.state import check_array
 from cofactor.model.times import is_missing, pairs_for
@@ -141,7 +141,7 @@ def refuse_foreign(table: FeatureTable, ids: IdMap) -> None:
 
 def _columns_of(table: Any, argument: str) -> tuple[Any, dict[str, NDArray[Any]]]:
     """Return ids, and the columns by their names, of whatever form holds them."""
-    table = collected(table, argument)
+    table = collect(table, argument)
     frame = as_frame(table)
     if frame is not None:
         return _of_frame(frame, argument)

@@ -34,7 +34,7 @@ from cofactor.model.html import html_of
 from cofactor.model.offered import kinds_of, offered_if
 from cofactor.model.progress import Monitor
 from cofactor.model.size import refuse_too_large
-from cofactor.model.state import check_course, from_plain, is_mapped, member, packed, plain, unpacked
+from cofactor.model.state import check_course, from_plain, is_mapped, member, packed, to_plain, unpacked
 from cofactor.ratings.blocks import pairs_per_block
 from cofactor.ratings.data import Ratings, among, entries_of_rows, merged
 from cofactor.ratings.ids import ConcatIds, IdMap, saved_ids
@@ -1258,7 +1258,7 @@ class InteractionModel(Estimator, ABC):
         arrays: dict[str, NDArray[Any]] = {}
         stored: Any = self.stored_users_
         header: dict[str, Any] = {
-            "params": {name: plain(v) for name, v in self.get_params(deep=False).items() if name != "callback"},
+            "params": {name: to_plain(v) for name, v in self.get_params(deep=False).items() if name != "callback"},
             "learned": {name: packed(value, f"learned.{name}", arrays) for name, value in self._saved().items()},
             "ids": {},
         }

@@ -21,11 +21,11 @@ from cofactor.columns import (
     find_kind,
     find_timestamp,
     frame_columns,
-    is_called,
+    has_role,
     names_ratings,
 )
 from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
-from cofactor.frames import as_array, as_frame, as_series, collected, ordered_codes
+from cofactor.frames import as_array, as_frame, as_series, collect, ordered_codes
 from cofactor.model.convergence import callers_level
 from cofactor.model.times import seconds_of, split_times, the_times, times_of_column
 from cofactor.ratings.ids import IdMap, id_column
@@ -105,7 +105,7 @@ class Interactions:
         >>> found.users, found.items, found.times
         (array(['ann', 'bob'], dtype=object), array([7, 9]), array([20., 10.]))
         """
-        X = collected(X)
+        X = collect(X)
         if X is None:
             return cls(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))
         holds = is_data_set(X) or sparse.issparse(X)
@@ -274,7 +274,7 @@ class FrameRoles:
         rating = self.value if self.says == "ratings" else None
         places = [self.user, self.item, *([] if rating is None else [rating])]
         others = [place for place in range(len(names)) if place not in (*places, self.value, self.time, self.kind)]
-        called = [is_called(names, place, role) for place, role in zip(places, ROLES, strict=False)]
+        called = [has_role(names, place, role) for place, role in zip(places, ROLES, strict=False)]
         found, roles = (", ".join(map(str, those)) for those in ([columns[k] for k in places], ROLES[: len(places)]))
         if len(names) > 2 and not any(called) and all(isinstance(name, str) for name in columns):
             warn_of(
@@ -369,7 +369,7 @@ def split_xy(X: Any, time: Any = None) -> tuple[Any, Any, Any]:
     >>> split_xy([(7, "Up")])
     ([(7, 'Up')], None, None)
     """
-    X = collected(X)
+    X = collect(X)
     if is_data_set(X):
         return X.X, X.y, getattr(X, "timestamps", None) if time is None else time
     frame = as_frame(X)
@@ -412,7 +412,7 @@ def read_pairs(X: Pairs, time: Any = None) -> tuple[NDArray[Any], NDArray[Any], 
     (array(['ann', 'bob'], dtype=object), array([7, 9]), [20, 10])
     """
     refuse_masked(X, "X")
-    X = collected(X)
+    X = collect(X)
     if isinstance(X, Mapping):
         raise InvalidTypeError(
             f"X is a {type(X).__name__}", argument="X", advice="if it holds columns, pass pandas.DataFrame(X)"

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from cofactor.checks import as_list
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
-from cofactor.frames import as_array, as_frame, as_series, collected
+from cofactor.frames import as_array, as_frame, as_series, collect
 from cofactor.model.convergence import callers_level
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import IdMap, IdSelection
@@ -36,7 +36,7 @@ def ids_given(given: Any, argument: str, advice: str = "select the one of ids") 
     """
     if isinstance(given, list | tuple | np.ndarray):
         return given
-    given = collected(given, argument)
+    given = collect(given, argument)
     frame = as_frame(given)
     if frame is not None and len(frame.columns) != 1:
         columns = ", ".join(map(str, frame.columns))

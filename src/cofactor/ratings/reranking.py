@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.checks import check_number
-from cofactor.columns import beside_items
+from cofactor.columns import find_item_and_value
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
-from cofactor.frames import as_frame, collected
+from cofactor.frames import as_frame, collect
 from cofactor.model.convergence import callers_level
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.similar import Embeddings, directions
@@ -253,9 +253,9 @@ def _by_item(given: Any, argument: str, what: str) -> Mapping[Any, Any]:
     """Return a mapping from item id to what a caller gives for it; refuse anything else, without printing all of it."""
     if isinstance(given, Mapping):
         return given
-    frame = as_frame(collected(given, argument))
+    frame = as_frame(collect(given, argument))
     if frame is not None and len(frame.columns) == 2:
-        order = beside_items(frame.columns, what) or (0, 1)
+        order = find_item_and_value(frame.columns, what) or (0, 1)
         ids, values = (frame[frame.columns[k]].to_list() for k in order)
     elif getattr(given, "ndim", None) == 1 and hasattr(given, "index") and hasattr(given, "to_dict"):
         ids, values = given.index.tolist(), given.tolist()

@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from cofactor.errors import Argument, InvalidInputError, Place, Text
-from cofactor.files import display_name, is_there
+from cofactor.files import display_name, exists
 from cofactor.model.facts import Facts
 from cofactor.service.options import LABELS, RATINGS, OptionTable
 from cofactor.service.results import (
@@ -648,7 +648,7 @@ def check_file(file: str) -> None:
     """
     from cofactor.datasets.registry import KNOWN
 
-    if not is_there(file) and file not in KNOWN:
+    if not exists(file) and file not in KNOWN:
         raise unknown_file(file)
 
 

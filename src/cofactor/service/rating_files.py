@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor import datasets
-from cofactor.columns import ALIASES, ColumnsError, beside_items, plain
+from cofactor.columns import ALIASES, ColumnsError, find_item_and_value, normalize_header
 from cofactor.datasets import InteractionDataset, RatingDataset, load_side_features, read_side_features
 from cofactor.datasets.formats import Source, open_data
 from cofactor.datasets.load import SETS_WITH_FEATURES
@@ -627,7 +627,7 @@ def read_candidates(
     else:
         lines = [line.strip() for line in to_utf8(read_bytes(file), name, encoding).decode().split("\n")]
     texts = [(k, text) for k, text in enumerate(lines, 1) if text]
-    if texts and plain(texts[0][1]) in (*ALIASES["item"], "id"):
+    if texts and normalize_header(texts[0][1]) in (*ALIASES["item"], "id"):
         texts = texts[1:]
     if not texts:
         raise InvalidInputError("holds no item ids, expected one in a line", place=Place(name))
@@ -682,7 +682,7 @@ def read_titles(source: str, encoding: str, what: str = "title") -> dict[str, st
     if what == "title" and open_data(source).kind == "known":
         return {str(item): title for item, title in datasets.load_ratings(source).item_names.items()}
     table = read_small_table(source, encoding, most=2)
-    places = beside_items(table.names or next(iter(table.rows), []), what)
+    places = find_item_and_value(table.names or next(iter(table.rows), []), what)
     item, said = (0, 1) if places is None else places
     found: dict[str, str] = {}
     for number, row in table.numbered():
@@ -815,7 +815,7 @@ def _item_and_user(
     """Return the rows, without one that names the columns, and which cells are the item and the user."""
     if not rows:
         return [], 0, None
-    first = [plain(cell) for cell in names or rows[0][1]]
+    first = [normalize_header(cell) for cell in names or rows[0][1]]
     named = {role: [k for k, name in enumerate(first) if name in ALIASES[role]] for role in ("item", "user")}
     if first == ["id"]:
         named["item"] = [0]

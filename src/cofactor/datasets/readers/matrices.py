@@ -1,11 +1,10 @@
 """Features and labels of readers as arrays: their form, their codes, the names of their columns."""
 
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 
 from cofactor.datasets.types import is_sparse
 from cofactor.errors import InvalidInputError, Place
@@ -92,15 +91,6 @@ def _check_codes(found: NDArray, name: str) -> None:
         odd = next((code for code in found.tolist() if code not in (-1, 0, 1)), None)
         reason = f"found {odd:g}" if odd is not None else "found -1, 0 and 1 together"
         raise InvalidInputError(f"labels must be 0/1, -1/+1 or booleans, {reason}", place=Place(name))
-
-
-def stacked(parts: Sequence[Any]) -> Any:
-    """The rows of some matrices, one after the other; a CSR array if one of several is sparse."""
-    if len(parts) == 1:
-        return parts[0]
-    if any(is_sparse(part) for part in parts):
-        return csr_array(vstack([csr_array(part) for part in parts], format="csr"))
-    return np.vstack(parts)
 
 
 def from_entries(

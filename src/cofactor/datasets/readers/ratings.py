@@ -22,10 +22,10 @@ from cofactor.columns import (
     find_timestamp,
     guess_header,
     has_index,
-    is_called,
+    has_role,
     is_time,
     names_ratings,
-    plain,
+    normalize_header,
     refuse_other_tables,
     resolve_columns,
     why_interactions,
@@ -386,7 +386,7 @@ def positions_of(
     """
     refuse_other_tables(table.names, table.first_row, wanted, table.file)
     positions = resolve_columns(table.names, table.n_columns, wanted, table.file, table.first_row)
-    by_place = [role for role in wanted if wanted[role] is None and not is_called(table.names, positions[role], role)]
+    by_place = [role for role in wanted if wanted[role] is None and not has_role(table.names, positions[role], role)]
     if by_place and has_index(table.names, table.first_row):
         text = "the first column has no name and holds whole numbers, as pandas writes its index: it is passed over"
         warnings.warn(InputWarning(f"{table.file}: {text}"), stacklevel=3)
@@ -469,7 +469,7 @@ def _by_words(found: Words, coding: Coding, table: Table, position: int) -> NDAr
 def _warn_of_guess(table: Table, position: int) -> None:
     """Warn of ratings that are known by their place alone, in a file that calls them by another name."""
     name = "" if table.names is None else table.names[position]
-    if name and not is_called(table.names, position, "rating") and not is_number(name):
+    if name and not has_role(table.names, position, "rating") and not is_number(name):
         guess = f"{table.file}: column {name!r} is read as ratings, by its place; "
         how = " says that it holds such; if it does not, the file says only what users interacted with"
         warnings.warn(InputWarning((guess, Argument("rating", name), how)), stacklevel=4)
@@ -667,7 +667,7 @@ def _check_counts(counts: Any, table: Table, position: int) -> None:
             advice=advice,
             place=table.place(k, position),
         )
-    named = table.names is not None and plain(table.names[position]) not in ALIASES["rating"]
+    named = table.names is not None and normalize_header(table.names[position]) not in ALIASES["rating"]
     if not named and looks_like_ratings(counts):
         found = ", ".join(f"{one:g}" for one in np.unique(counts))
         advice = ("leave ", Argument("count"), " out")

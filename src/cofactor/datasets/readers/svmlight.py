@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from cofactor.datasets.readers.matrices import Form, generic_names, in_form, indicator, small_indices, stacked
+from cofactor.chunked import vstack
+from cofactor.datasets.readers.matrices import Form, generic_names, in_form, indicator, small_indices
 from cofactor.datasets.types import Holds, LabelDataset, is_sparse
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, data_name, display_name, opened, replacing
@@ -422,7 +423,7 @@ class ChunkSource:
 
 def joined(parts: list[Chunk]) -> Chunk:
     """Some chunks as one."""
-    X, Y = (stacked(part) for part in zip(*parts, strict=True))
+    X, Y = (vstack(part) for part in zip(*parts, strict=True))
     return X, Y
 
 

@@ -501,7 +501,7 @@ def fit_label_learners(
             stopped=watched.stopped,
             by_kernels=classes is None,
         )
-        learner = stacked(watched.each(found), n_labels)
+        learner = stack_learners(watched.each(found), n_labels)
     watched.warn(estimator)
     return learner
 
@@ -632,7 +632,7 @@ def takes_chunks(estimator: Any) -> bool:
     return is_plain_machine(estimator) or is_plain_logistic(estimator)
 
 
-def stacked(learners: Iterable[Learner], n_labels: int) -> Learner:
+def stack_learners(learners: Iterable[Learner], n_labels: int) -> Learner:
     """Return learners of the classes 0 and 1 as one; linear ones of one estimator then score with one product.
 
     Parameters
@@ -645,7 +645,7 @@ def stacked(learners: Iterable[Learner], n_labels: int) -> Learner:
     Examples
     --------
     >>> two = (LinearLearner(np.array([[w]]), np.zeros(1), np.array([0, 1])) for w in (1.0, -1.0))
-    >>> stacked(two, 2).scores(np.array([[2.0]]))
+    >>> stack_learners(two, 2).scores(np.array([[2.0]]))
     array([[ 2., -2.]])
     """
     others: list[Learner] = []

@@ -22,7 +22,7 @@ from cofactor.checks import make_generator, number, one_of, positive_weight, who
 from cofactor.errors import InvalidInputError
 from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
-from cofactor.model.state import check_array, last_length, plain
+from cofactor.model.state import check_array, last_length, to_plain
 from cofactor.penalties import AroundL2, RegressedL2
 from cofactor.ratings.base import RatingModel, factor_arrays, outcome
 from cofactor.ratings.data import Ratings
@@ -172,7 +172,7 @@ class _SavedValidation:
 
     @staticmethod
     def to_state(found: Validation) -> Any:
-        return plain(found)
+        return to_plain(found)
 
     @staticmethod
     def from_state(state: Any) -> Validation:

@@ -17,7 +17,7 @@ from cofactor.checks import as_weights, check_sparse
 from cofactor.columns import find_count, find_timestamp, names_ratings
 from cofactor.datasets.levels import looks_like_ratings
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.frames import as_frame, as_series, collected
+from cofactor.frames import as_frame, as_series, collect
 from cofactor.limits import LARGEST
 from cofactor.model.progress import Monitor
 from cofactor.model.times import the_times
@@ -397,7 +397,7 @@ def counts_apart(X: Any, times: Any = None) -> tuple[Any, Any, Any]:
     >>> counts_apart([("ann", "Up")])
     ([('ann', 'Up')], None, None)
     """
-    X = collected(X)
+    X = collect(X)
     if sparse.issparse(X):
         found = sparse.coo_array(cast(Any, X))
         if looks_like_ratings(found.data):

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_callback, check_choice, make_generator, number
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
-from cofactor.frames import collected
+from cofactor.frames import collect
 from cofactor.interrupts import propagates_interrupt
 from cofactor.kernels.choice import add_bent
 from cofactor.kernels.threads import library_limit
@@ -319,7 +319,7 @@ class Recommender(InteractionModel):
         self.check_params()
         if isinstance(X, ShardedRatings):
             self.require("shards")
-        X = collected(X)
+        X = collect(X)
         of_users, of_items = tables_of(X, user_features, item_features)
         rated = None
         has_kinds = target is not None or kind is not None or holds_kinds(X)
@@ -865,7 +865,7 @@ class Recommender(InteractionModel):
             Knowing the users given here only.
         """
         check_is_fitted(self)
-        X, new = collected(X), copy.copy(self)
+        X, new = collect(X), copy.copy(self)
         if user_features is not None and self.rating_model_ is None:
             raise unknown_features("user_features")
         if user_features is None and (self.rating_model_ is None or kind is not None or ratings_in(X, y) is None):
@@ -919,7 +919,7 @@ class Recommender(InteractionModel):
         self
         """
         check_is_fitted(self)
-        X = collected(X)
+        X = collect(X)
         if self.rating_model_ is not None and (kind is not None or ratings_in(X, y) is None):
             raise InvalidInputError(
                 "these are interactions without ratings, and this Recommender learned from ratings",

@@ -24,7 +24,7 @@ from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
 from cofactor.model.parallel import n_parallel
-from cofactor.model.state import plain
+from cofactor.model.state import to_plain
 from cofactor.problems.users import EntryUsers, LocalUsers, ShardedUsers, Users
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
@@ -321,7 +321,7 @@ class SampledModel(RatingModel):
     def _target(self, given: FitInput) -> dict[str, Any]:
         """Return what a posterior depends on: parameters, and checksums of what is given."""
         params = self.get_params(deep=False).items()
-        target: dict[str, Any] = {name: plain(value) for name, value in params if name not in _NOT_OF_TARGET}
+        target: dict[str, Any] = {name: to_plain(value) for name, value in params if name not in _NOT_OF_TARGET}
         tables = zip(("users", "items"), given.features, strict=True)
         features = {f"the features of {name}": None if table is None else table.checksum for name, table in tables}
         return target | {"the ratings": checksum(given.ratings)} | features
