@@ -188,8 +188,8 @@ def name_ticks(axis: Axis, names: Sequence[str], longest: int = _LONGEST, **styl
 def as_written(text: Text) -> None:
     """Draw a text as it is: a dollar sign begins no formula, and letters which the font lacks come from others.
 
-    Every text that comes from the caller must pass through here; `style_axes`, `colour_bar`, `legend` and `name_ticks` see
-    to it. The text is not escaped, so that a program can read it from the picture as it was given.
+    Every text that comes from the caller must pass through here; `style_axes`, `colour_bar`, `legend` and `name_ticks`
+    see to it. The text is not escaped, so that a program can read it from the picture as it was given.
     """
     text.set_parse_math(False)
     if not text.get_text().isascii():
