@@ -39,7 +39,7 @@ from cofactor.ratings.interaction_model import (
     InteractionModel,
     RowMerge,
     Updates,
-    advising,
+    advise_fold_in,
     available_with,
     check_known,
     warn_of_lost_times,
@@ -659,7 +659,7 @@ class RatingModel(InteractionModel):
         if X is None and table is not None:
             new = self.resolve_known(without_ratings(table.ids, items, scale), known, "users")
             return FitInput(new, user_features=table)
-        with advising():
+        with advise_fold_in():
             new = as_ratings(
                 X,
                 y,
@@ -730,7 +730,7 @@ class RatingModel(InteractionModel):
             )
         duplicates: Any = self.duplicates
         seconds, weights = (None if one is None else one[ours] for one in (given.times, given.weights))
-        with advising():
+        with advise_fold_in():
             entries = rows[ours], columns[ours], values[ours]
             new = Ratings.from_entries(users, items, *entries, scale, duplicates, seconds, weights)
         new = new.reweighted(new.weights)  # of those of weight 0 the items remain
@@ -843,7 +843,7 @@ class RatingModel(InteractionModel):
         both, new = self.new_ratings(X, y, time, sample_weight)
         if self._came_before(new, both, again):
             return self
-        return self.take_in(both, new, user_features, item_features)
+        return self.apply_update(both, new, user_features, item_features)
 
     def new_ratings(self, X: Any, y: Any, time: Any = None, sample_weight: Any = None) -> tuple[Ratings, Ratings]:
         """Return all ratings of the model, once it takes in new ones, and the new ones.
@@ -868,7 +868,7 @@ class RatingModel(InteractionModel):
                 argument="X",
                 advice="pass pairs of user id and item id",
             )
-        with advising():
+        with advise_fold_in():
             scale, duplicates = self.coding_ or self.scale_, cast(Any, self.duplicates)
             new = as_ratings(X, y, scale, duplicates, times=time, sample_weight=sample_weight)
         self._check_new(new)
@@ -883,7 +883,7 @@ class RatingModel(InteractionModel):
         warn_of_lost_times(earlier, new)
         return merged(earlier, new), new
 
-    def take_in(
+    def apply_update(
         self,
         both: Ratings,
         new: Ratings,

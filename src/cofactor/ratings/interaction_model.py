@@ -144,14 +144,14 @@ _REFUSALS = {
 _ARGUMENTS = {"weights": "sample_weight", "shards": "X"}
 
 
-def _able(base: Any, tag: str) -> list[str]:
+def _models_with(base: Any, tag: str) -> list[str]:
     """Return the names of our models below a class that have a tag, if only with some parameters."""
     ours = (kind for kind in kinds_of(base) if kind.__module__.startswith("cofactor."))
     tags = {kind.__name__: getattr(kind.tags, tag) for kind in ours}
     return sorted(name for name, own in tags.items() if own is True or isinstance(own, With))
 
 
-def _silent() -> Monitor:
+def _silent_monitor() -> Monitor:
     return Monitor(None, False)
 
 
@@ -182,7 +182,7 @@ class FitInput:
     """
 
     ratings: Ratings
-    monitor: Monitor = field(default_factory=_silent)
+    monitor: Monitor = field(default_factory=_silent_monitor)
     name: str = ""
     user_features: FeatureTable | None = None
     item_features: FeatureTable | None = None
@@ -306,7 +306,7 @@ _ADVICE = {
 
 
 @contextmanager
-def advising() -> Iterator[None]:
+def advise_fold_in() -> Iterator[None]:
     """Within the block, advice about levels and repeated pairs is what a fold-in can follow: the model has them."""
     try:
         yield
@@ -518,7 +518,7 @@ class InteractionModel(Estimator, ABC):
             )
             subject = f"{before}{name} with ", Argument(own.parameter, getattr(self, own.parameter)), after
             return InvalidInputError(subject, argument=argument, advice=take)
-        able = ", ".join(_able(self.family(), tag) or _able(self.family().__base__, tag))
+        able = ", ".join(_models_with(self.family(), tag) or _models_with(self.family().__base__, tag))
         advice = {
             "weights": f"leave them out, or take one of {able}",
             "features": f"{able} and Recommender do",
@@ -1237,7 +1237,7 @@ class InteractionModel(Estimator, ABC):
 
         Ratings stand in a file once, not in each part of a model.
         """
-        return {name: _lean(field.to_plain(getattr(self, name))) for name, field in self._learned.items()}
+        return {name: _without_ratings(field.to_plain(getattr(self, name))) for name, field in self._learned.items()}
 
     def _restore(self, saved: dict[str, Any]) -> None:
         """Take what `_saved` returned, read from a file and not checked yet."""
@@ -1330,10 +1330,10 @@ class InteractionModel(Estimator, ABC):
         return model
 
 
-def _lean(value: Any) -> Any:
+def _without_ratings(value: Any) -> Any:
     """Return something learned, in which models do not keep their ratings."""
     if isinstance(value, list):
-        return [_lean(one) for one in value]
+        return [_without_ratings(one) for one in value]
     return value.without_ratings() if isinstance(value, InteractionModel) else value
 
 

@@ -942,7 +942,9 @@ class Recommender(InteractionModel):
                     warn_of_all_again(earlier, new)
                 both = joined_interactions(earlier, new)
             else:
-                grown.rating_model_ = copy.copy(self.rating_model_).take_in(both, new, user_features, item_features)
+                grown.rating_model_ = copy.copy(self.rating_model_).apply_update(
+                    both, new, user_features, item_features
+                )
             interactions = as_interactions(both)
             grown.implicit_models_ = []
             for part in self.implicit_models_:
