@@ -34,7 +34,7 @@ from cofactor.metrics.user_means import UserMean, user_difference, user_mean
 from cofactor.model.named_splits import by_times, kind_of, parts_of, splitter_of
 from cofactor.model.splits import Parts
 from cofactor.model.times import pairs_for, timed_pairs
-from cofactor.problems.choice import among_the_next
+from cofactor.problems.choice import inclusion_probabilities
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.features import FeatureTable, new_rows, takes_features
 from cofactor.ratings.ids import IdMap
@@ -192,7 +192,7 @@ class RecommendationScores:
     interactions : mapping of str to CalibrationBins
         Of methods with P(interact), for the 100 likeliest items of each user: how likely each is among the user's
         held-out items, a random part of all items of the user, or where a protocol splits by time the last of them
-        (`cofactor.problems.choice.among_the_next`), and how many were, with errors over users.
+        (`cofactor.problems.choice.inclusion_probabilities`), and how many were, with errors over users.
         `cofactor.plots.plot_interaction_reliability` draws it.
 
     Examples
@@ -772,7 +772,7 @@ def _chances(found: Any, asked: RecommendationData, split: Split, ordered: bool)
     lists = _numbers(asked.items, found.items)
     rows, places = np.nonzero(lists >= 0)
     held_out = np.asarray(split.anything[rows, lists[rows, places]]).ravel() > 0
-    chances = among_the_next(np.nan_to_num(found.p_interact), np.diff(split.anything.indptr), ordered)
+    chances = inclusion_probabilities(np.nan_to_num(found.p_interact), np.diff(split.anything.indptr), ordered)
     return chances[rows, places], held_out, split.users[rows]
 
 

@@ -216,7 +216,7 @@ def _check_range(table: CheckedFeatures, reset: bool, names: Any) -> None:
     with np.errstate(invalid="ignore"):
         largest = float(max(values.max(initial=0), -values.min(initial=0)))
     if largest == 0 or (SMALLEST if reset else 0) <= largest <= LARGEST:
-        if reset and dwarfed(table):
+        if reset and has_huge_cell(table):
             _warn_of_largest(table, names)
         return
     if reset:
@@ -267,7 +267,7 @@ def refuse_tiny(largest: float) -> None:
         )
 
 
-def dwarfed(table: CheckedFeatures) -> bool:
+def has_huge_cell(table: CheckedFeatures) -> bool:
     """Whether a cell is so large that the other features hardly count: 1e8 times the median of their largest cells."""
     sizes = np.zeros(table.shape[1])
     if is_sparse(table):

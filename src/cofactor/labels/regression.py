@@ -29,7 +29,7 @@ from cofactor.labels.features import (
     column_means,
     column_squares,
     cross_products,
-    dwarfed,
+    has_huge_cell,
     named_column,
     scaled_rows,
 )
@@ -478,7 +478,7 @@ def _warn_of_lost_columns(
     total = column_squares(X, weight)
     squares = total - weight.sum() * mean**2
     lost = np.flatnonzero((squares > _CONSTANT * total) & (squares <= least**2))
-    if not len(lost) or (not is_chunked(X) and dwarfed(X)):  # `as_features` has warned of a single cell
+    if not len(lost) or (not is_chunked(X) and has_huge_cell(X)):  # `as_features` has warned of a single cell
         return
     widest = int(np.argmax(squares))
     column = np.concatenate([as_dense(chunk[:, [widest]]).ravel() for (chunk,) in zip_chunks(X)])

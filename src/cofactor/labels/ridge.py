@@ -516,7 +516,7 @@ class LabelRidge(LabelModel):
                 dual, held_out = share * added.coef, held_out + share * (added.held_out - held_out)
                 self.kernel_share_, self.kernel_alpha_, self.gamma_ = share, added.alpha, added.gamma
                 self.landmarks_ = added.landmarks
-                self.instances_, self.instance_ids_ = data.called(added.instances)
+                self.instances_, self.instance_ids_ = data.instance_ids(added.instances)
         code = chosen_code(self.n_components, Y, weights, rows, held_out)
         self.n_components_ = Y.shape[1] if code is None else code.shape[1]
         if code is not None:

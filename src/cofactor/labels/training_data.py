@@ -190,11 +190,11 @@ class TrainingData:
         few = is_chunked(self.features) and len(where) <= _READ_AT_ONCE
         features = self.features[where] if few else take_rows(self.features, where)
         return TrainingData(
-            features, self.labels[where], weights, monitor or self.monitor, known=known, numbers=self.called(where)[0],
-            ids=self.ids, ridge=self.ridge, feature_names=self.feature_names,
+            features, self.labels[where], weights, monitor or self.monitor, known=known,
+            numbers=self.instance_ids(where)[0], ids=self.ids, ridge=self.ridge, feature_names=self.feature_names,
         )  # fmt: skip
 
-    def called(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[Any] | None]:
+    def instance_ids(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[Any] | None]:
         """Return which of the instances that `fit` was given some rows are, and what these are called, if known."""
         numbers = rows if self.numbers is None else self.numbers[rows]
         return numbers, None if self.ids is None else self.ids[numbers]
@@ -240,7 +240,7 @@ class TrainingData:
         known = None if self.known is None else self.known[rows]
         return TrainingData(
             self.features[rows], self.labels[rows], monitor=self.monitor, known=known,
-            numbers=self.called(rows)[0], ids=self.ids, feature_names=self.feature_names,
+            numbers=self.instance_ids(rows)[0], ids=self.ids, feature_names=self.feature_names,
         )  # fmt: skip
 
     def without_quarter(self, generator: np.random.Generator) -> tuple[TrainingData, NDArray[np.int64]]:

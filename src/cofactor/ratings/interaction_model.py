@@ -1339,13 +1339,13 @@ def _without_ratings(value: Any) -> Any:
 
 def _in_memory(value: Any) -> Any:
     """Return something learned with copies of all arrays that are mapped from a file."""
-    from cofactor.ratings.shard_folder import copied
+    from cofactor.ratings.shard_folder import copy_samples
 
     if isinstance(value, Mapping):
         return {name: _in_memory(one) for name, one in value.items()}
     if isinstance(value, list):
         return [_in_memory(one) for one in value]
-    return copied(value) if isinstance(value, np.ndarray) and is_mapped(value) else value
+    return copy_samples(value) if isinstance(value, np.ndarray) and is_mapped(value) else value
 
 
 def _shards_of(users: IdMap, items: IdMap, folder: Path) -> tuple[ShardedRatings | None, str]:

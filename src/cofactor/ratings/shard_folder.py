@@ -1059,13 +1059,13 @@ def stored_users_of(model: Any) -> list[StoredUsers]:
     return [one for one in found if one is not None]
 
 
-def copied(array: NDArray[Any], chosen: NDArray[np.int64] | slice = slice(None)) -> NDArray[Any]:
+def copy_samples(array: NDArray[Any], chosen: NDArray[np.int64] | slice = slice(None)) -> NDArray[Any]:
     """Return a copy in memory, of some samples alone if there are such: those of a user may lie together in `array`.
 
     Examples
     --------
     >>> mapped = np.arange(24, dtype="f4").reshape(4, 3, 2)  # four users, three samples
-    >>> found = copied(mapped.swapaxes(0, 1), np.array([0, 2]))
+    >>> found = copy_samples(mapped.swapaxes(0, 1), np.array([0, 2]))
     >>> found[1, :, 0].tolist(), found.flags.c_contiguous
     ([4.0, 10.0, 16.0, 22.0], True)
     """

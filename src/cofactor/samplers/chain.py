@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
 from cofactor.interrupts import propagates_interrupt
-from cofactor.kernels.random import fold, generator, moved_on
+from cofactor.kernels.random import advance, fold, generator
 from cofactor.solvers.result import Callback, Progress, asks_to_stop
 
 State = dict[str, NDArray[Any]]
@@ -39,7 +39,7 @@ class Key:
 
     def rows(self) -> np.uint64:
         """Return the key for kernels, which make a stream for each row of it."""
-        return moved_on(fold(self.seed, self.chain, self.sweep, self.step), self.first)
+        return advance(fold(self.seed, self.chain, self.sweep, self.step), self.first)
 
     def generator(self) -> np.random.Generator:
         """Return a generator for draws that belong to no row."""

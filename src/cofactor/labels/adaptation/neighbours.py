@@ -278,7 +278,7 @@ class NeighbourModel(LabelModel):
 
         data.cache.neighbours = neighbours
         self.X_, self.Y_ = data.features.copy(), data.labels
-        self.instances_, self.instance_ids_ = data.called(np.arange(n))
+        self.instances_, self.instance_ids_ = data.instance_ids(np.arange(n))
         self._learn(lambda: label_counts(neighbours(), data.labels), data)
 
     def _at_most(self, k: int) -> int:

@@ -239,7 +239,7 @@ class MLCHMF(LabelModel):
             embedding["U"][embedding["features"] == points.shape[1]] *= constant
         retained = np.flatnonzero(owners >= 0)
         self.retained_, self.owners_ = points[retained], owners[retained]
-        self.instances_, self.instance_ids_ = data.called(retained)
+        self.instances_, self.instance_ids_ = data.instance_ids(retained)
         if n_unfinished:
             warnings.warn(
                 f"{n_unfinished} of {len(self.tree_)} nodes of MLCHMF stopped at max_iter={self.max_iter} before their "

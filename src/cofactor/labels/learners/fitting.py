@@ -390,7 +390,7 @@ def fit_tasks(
     (array([0, 0, 1, 1]), array([0, 1, 2]))
     """
     watched = _TaskCounter(monitor or Monitor(None, False), what, len(tasks), done, most)
-    found = fitted_each(estimator, X, tasks, sample_weight, seeds=seeds, n_jobs=n_jobs, stopped=watched.stopped)
+    found = fit_each(estimator, X, tasks, sample_weight, seeds=seeds, n_jobs=n_jobs, stopped=watched.stopped)
     learners = list(watched.each(found))
     watched.warn(estimator)
     return learners
@@ -491,7 +491,7 @@ def fit_label_learners(
         learner = _fitted_together(estimator, X, Y, sample_weight, n_jobs, watched)
     else:
         tasks = _tasks_of_labels(Y, sample_weight, known, classes)
-        found = fitted_each(
+        found = fit_each(
             estimator,
             X,
             tasks,
@@ -545,7 +545,7 @@ def _tasks_of_labels(
             yield Subproblem(target[rows], rows, weights=None if weights is None else weights[rows])
 
 
-def fitted_each(
+def fit_each(
     estimator: Any,
     X: CheckedFeatures,
     tasks: Iterable[Subproblem],

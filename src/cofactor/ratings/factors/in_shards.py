@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.kernels.random import moved_on, uniforms
+from cofactor.kernels.random import advance, uniforms
 from cofactor.model.progress import Monitor
 from cofactor.model.selection.path import PATH_TOL, Tried, Validation, repeated, search_alpha
 from cofactor.problems.least_squares import ColumnsInShards, LeastSquaresPart, Ridge, ShardLeastSquares
@@ -23,7 +23,7 @@ from cofactor.problems.users import generators_of_shards
 from cofactor.ratings import shard_folder
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.scoring import first_items, first_users, half_way
+from cofactor.ratings.scoring import first_items, first_users, midpoints
 from cofactor.ratings.shard_folder import MANIFEST, Finish, StoredShard, StoredUsers
 from cofactor.ratings.sharded import InMemory, ShardedRatings
 from cofactor.solvers.descent import descend
@@ -178,7 +178,7 @@ def solve_least_squares(
     result = descend(columns, columns.pack(start.items), columns.update, trace)
     found = columns.arrays(result.x)
     learned: dict[str, Any] = {"V_": np.array(found["V"]), "item_bias_": np.array(found["c"])}
-    learned |= {"boundaries_": half_way(ratings.scale), "mean_": mean}
+    learned |= {"boundaries_": midpoints(ratings.scale), "mean_": mean}
     return Solved(learned, _as_they_are, result, parts)
 
 
@@ -261,7 +261,7 @@ def held_out_of(shard: Ratings, first: int, key: np.uint64) -> tuple[NDArray[np.
     ([1, 2, 3, 5, 6, 7], [1, 2, 3, 5, 6, 7])
     """
     drawn = np.empty(len(shard.users))
-    uniforms(moved_on(key, first), drawn)
+    uniforms(advance(key, first), drawn)
     counts = np.diff(shard.indptr)
     users = np.flatnonzero(counts >= 2)
     picks = np.minimum((drawn[users] * counts[users]).astype(np.int64), counts[users] - 1)

@@ -19,7 +19,7 @@ from cofactor.problems import NonnegativeProblem
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.base import FactorModel
 from cofactor.ratings.interaction_model import FitInput
-from cofactor.ratings.scoring import Boundaries, CommonBoundaries, FactorScores, absolute_errors, half_way
+from cofactor.ratings.scoring import Boundaries, CommonBoundaries, FactorScores, absolute_errors, midpoints
 from cofactor.solvers import Result, SolverMismatchError
 from cofactor.solvers.descent import repeat_updates
 from cofactor.solvers.result import Callback
@@ -201,7 +201,7 @@ class RatingNMF(FactorModel):
         callback: Callback | None = None,
     ) -> tuple[Result, dict[str, NDArray[Any]]]:
         """Minimise J at `alpha` from the arrays `start`; set factors."""
-        self.boundaries_, self.origin_ = half_way(self.scale_), self._origin()
+        self.boundaries_, self.origin_ = midpoints(self.scale_), self._origin()
         problem = self._problem(ratings, alpha, start["U"].shape[1])
         result = repeat_updates(
             problem,

@@ -247,12 +247,12 @@ def strengths(
     return np.ones(len(weights)) if counts == "binary" else np.where(weights > 1, 1 + np.log(weights), weights)
 
 
-def warn_of_a_robot(interactions: Ratings) -> None:
+def warn_of_dominant_user(interactions: Ratings) -> None:
     """Warn where one of several users has most of the interactions.
 
     Examples
     --------
-    >>> warn_of_a_robot(as_interactions([(u, i) for u in range(20) for i in range(5)]))
+    >>> warn_of_dominant_user(as_interactions([(u, i) for u in range(20) for i in range(5)]))
     """
     sums = np.bincount(interactions.row_of_entry, _weights(interactions), minlength=len(interactions.users))
     most, whole = int(sums.argmax()), sums.sum()

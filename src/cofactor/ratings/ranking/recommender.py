@@ -46,8 +46,8 @@ from cofactor.ratings.ranking.counts import (
     holds_no_ratings,
     joined_interactions,
     ratings_in,
-    warn_of_a_robot,
     warn_of_all_again,
+    warn_of_dominant_user,
 )
 from cofactor.ratings.ranking.ease import EASE
 from cofactor.ratings.ranking.held_out import HeldOut
@@ -339,7 +339,7 @@ class Recommender(InteractionModel):
                 rated = replace(rated, user_features=of_users, item_features=of_items)
             interactions = as_interactions(rated.ratings)
         _refuse_unused(user_features, rated)
-        warn_of_a_robot(interactions)
+        warn_of_dominant_user(interactions)
         show = bool(self.verbose)
         with committed(self) as fitted, Monitor(self.callback, show, type(self).__name__) as monitor:
             fitted._fit(interactions, rated, monitor, of_items)
@@ -361,7 +361,7 @@ class Recommender(InteractionModel):
         parts, tables, solutions = map(list, zip(*self._try(models, held_out, monitor, end), strict=True))
         kept = list(range(len(tables)))
         if self.interactions is None and len(held_out.users):
-            kept = held_out.together(tables)
+            kept = held_out.forward_select(tables)
         self.knots_, self.weights_ = np.zeros(len(kept)), np.tile([1 / len(kept), 0.0], (len(kept), 1))
         self.exponent_ = 0.0
         while len(held_out.users):
@@ -942,9 +942,8 @@ class Recommender(InteractionModel):
                     warn_of_all_again(earlier, new)
                 both = joined_interactions(earlier, new)
             else:
-                grown.rating_model_ = copy.copy(self.rating_model_).apply_update(
-                    both, new, user_features, item_features
-                )
+                rating_model = copy.copy(self.rating_model_)
+                grown.rating_model_ = rating_model.apply_update(both, new, user_features, item_features)
             interactions = as_interactions(both)
             grown.implicit_models_ = []
             for part in self.implicit_models_:

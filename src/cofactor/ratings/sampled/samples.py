@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from cofactor.kernels.gibbs import samples_of
 from cofactor.ratings.scoring import Criterion, Expectation, ProbabilityScorer, of_all_pairs
-from cofactor.ratings.shard_folder import copied
+from cofactor.ratings.shard_folder import copy_samples
 
 #: Arrays of all samples, which are along the first axis; and those of one.
 Samples = Mapping[str, NDArray[np.float32]]
@@ -77,7 +77,7 @@ class SampleSubset:
         if len(self) == len(whole) and whole.flags.c_contiguous:
             return whole
         if name not in self._chosen:
-            self._chosen[name] = copied(whole, self.where) if whole.ndim > 2 else whole[self.where]
+            self._chosen[name] = copy_samples(whole, self.where) if whole.ndim > 2 else whole[self.where]
         return self._chosen[name]
 
     def __iter__(self) -> Iterator[Sample]:
