@@ -416,9 +416,9 @@ in_memory().save('.')
 in_memory().save('missing/s')
     Path('missing').mkdir(); in_memory().save('missing/s')
 shards('s')
-... with files.alone('s'): ratings.append_files('many.csv', 's')
+... with files.lock_folder('s'): ratings.append_files('many.csv', 's')
     shards('s')
-    ... with files.alone('s'): pass
+    ... with files.lock_folder('s'): pass
     ... ratings.append_files('many.csv', 's')
 shards('s'); lock = files.Lock('s/items/0000/ids.safetensors', shared=False); ratings.ShardedRatings.open('s')
     shards('s'); lock = files.Lock('s/items/0000/ids.safetensors',

@@ -15,7 +15,7 @@ from tests.together import together
 import cofactor
 from cofactor.datasets import load_ratings
 from cofactor.errors import InvalidInputError
-from cofactor.ratings import OrdinalProbit, links
+from cofactor.ratings import OrdinalProbit, side_information
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.sampled.ordinal_probit import Rank
 from cofactor.ratings.side_information import MaskSVD, RowPattern, project_rows
@@ -83,7 +83,7 @@ def test_passes_over_a_large_mask_find_what_an_exact_decomposition_does(monkeypa
     data = load_ratings("ml-100k")
     ratings = Ratings.from_pairs(data.X, data.y)
     exact = MaskSVD.of(ratings, 12)
-    monkeypatch.setattr(links, "_EXACT", 0)
+    monkeypatch.setattr(side_information, "_EXACT", 0)
     found = MaskSVD.of(ratings, 12)
     for name in ("users", "items"):
         squares = (getattr(found, name) ** 2).sum(axis=0)
