@@ -24,7 +24,7 @@ from common import ml1m, publish, split_80_20, table
 from cofactor.metrics import rating_report
 from cofactor.ratings import ALS, MMMF, OrdinalProbit, ShardedRatings, as_ratings
 from cofactor.solvers.parts import Answer, Question
-from cofactor.solvers.workers import OnWorkers
+from cofactor.solvers.workers import DaskExecutor
 
 FIRST = 16  # shards that are fitted in memory
 SHARDS = 16  # shards on workers
@@ -97,7 +97,7 @@ def wire() -> int:
 
 def rounds_of(client: Any, n_sent: int, n_answered: int) -> tuple[float, float]:
     """Return milliseconds of a round that does nothing, and its megabytes on the wire, for so many numbers there."""
-    parts, times = OnWorkers(client, Echo, SHARDS), []
+    parts, times = DaskExecutor(client, Echo, SHARDS), []
     question = {"op": "echo", "n": n_answered, "sent": np.zeros(n_sent, np.float32)}
     parts.total(question)
     before = wire()

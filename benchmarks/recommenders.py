@@ -22,7 +22,7 @@ from shops import split as halves
 
 from cofactor.datasets import load_ratings
 from cofactor.evaluation import PerUserHoldout, evaluate_recommendations
-from cofactor.problems.choice import among_the_next, log_shares
+from cofactor.problems.choice import inclusion_probabilities, log_shares
 from cofactor.ratings import BPR, EASE, ImplicitALS, ItemKNN, LogisticMF, OrdinalProbit, Recommender, RP3beta
 from cofactor.text import without_zero
 
@@ -167,7 +167,7 @@ def calibration_of(name: str, seed: int) -> list[Sums]:
     likely = np.argpartition(-shares, min(LIKELY, len(known) - 1), axis=1)[:, :LIKELY]
     n_came = came.sum(axis=1)
     p = np.zeros(shares.shape)
-    np.put_along_axis(p, likely, among_the_next(np.take_along_axis(shares, likely, axis=1), n_came), axis=1)
+    np.put_along_axis(p, likely, inclusion_probabilities(np.take_along_axis(shares, likely, axis=1), n_came), axis=1)
     open_ = ~seen & (n_came > 0)[:, None]
     first = np.zeros_like(open_)
     np.put_along_axis(first, np.argsort(np.where(open_, -p, 1), axis=1)[:, :10], True, axis=1)

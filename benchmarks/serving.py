@@ -28,7 +28,7 @@ from under_load import Endured, Load, Ordeal, Question, Serving, known_users, ne
 
 import cofactor
 from cofactor.datasets import load_labels
-from cofactor.lazy import garbage_kept
+from cofactor.lazy import gc_disabled
 from cofactor.ratings import MMMF, OrdinalProbit, Recommender
 
 MODELS: dict[str, tuple[Callable[[int], Any], int]] = {  # and requests a second that were asked for
@@ -81,7 +81,7 @@ def late(port: int, questions: Sequence[Question], rate: float) -> tuple[float, 
     """Return the median and the 99 % quantile of milliseconds at a rate; refuse answers that are not the library's."""
     asyncio.run(Load(port, questions).at_rate(rate, 2.0))  # what a closed connection had asked is answered meanwhile
     load = Load(port, questions)
-    with garbage_kept():  # the library's models lie here too; a search would go through all that they hold
+    with gc_disabled():  # the library's models lie here too; a search would go through all that they hold
         asyncio.run(load.at_rate(rate, SECONDS))
     found = load.found
     if found.wrong or found.lost or set(found.statuses) != {200}:

@@ -38,7 +38,7 @@ NAMES: dict[str, str] = {
     "app": "server.application({'default': served})",
     "source": "server.ModelFile('default', __import__('shutil').copy('als.cofactor', 'touched.cofactor'), lambda *_: None)",
     "ignore": "lambda: __import__('warnings').simplefilter('ignore')",
-    "held": "__import__('cofactor.server.working', fromlist='x').Listening('127.0.0.1', 0)",
+    "held": "__import__('cofactor.server.worker', fromlist='x').Listening('127.0.0.1', 0)",
     "free": "held.getsockname()[1]",
     "KNOWN": "'home/movielens/ml-100k/u.data'",
     "unsourced": "__import__('tests.mishaps', fromlist='x').unsourced",

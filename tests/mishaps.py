@@ -36,7 +36,7 @@ from cofactor.plots import plot_splits
 from cofactor.plots.figures import draw
 from cofactor.ratings import OrdinalProbit, Ratings, ShardedRatings, shard_files
 from cofactor.server import Keys
-from cofactor.server.working import Listening, Worker
+from cofactor.server.worker import Listening, Worker
 from cofactor.service.rating_service import RatingService
 
 NOBODY = 65534
@@ -360,7 +360,7 @@ class Drift:
     def start(self, key: Any) -> Any:
         return {"x": np.zeros(1, np.float32)}
 
-    def settle(self, state: Any) -> None:
+    def initialize(self, state: Any) -> None:
         """It is where it is."""
 
     def set(self, state: Any, key: Any) -> None:

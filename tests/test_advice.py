@@ -24,12 +24,12 @@ from tests.advising import Advice, advice_of_source, functions_called, given_in,
 
 from cofactor import experiments, server
 from cofactor.cli import main
-from cofactor.progress import when_compiling
+from cofactor.progress import on_compile
 from cofactor.server import Access
 from cofactor.server.app import application
 from cofactor.server.filters import FilterFolder
 from cofactor.server.operations import Limits
-from cofactor.server.working import Listening
+from cofactor.server.worker import Listening
 from cofactor.service import service_of
 from cofactor.service.served import Served
 
@@ -181,7 +181,7 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
     for name, content in FILES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content)
-    with pytest.MonkeyPatch.context() as patch, when_compiling(lambda: None):
+    with pytest.MonkeyPatch.context() as patch, on_compile(lambda: None):
         patch.chdir(folder)
         patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
         patch.setattr(server, "run", _listen)

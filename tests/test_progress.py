@@ -16,7 +16,7 @@ import pytest
 from cofactor.cli import main
 from cofactor.datasets import make_labels, make_ratings, write_table
 from cofactor.labels import LEML
-from cofactor.progress import Compilation, Display, LogLines, describe, when_compiling
+from cofactor.progress import Compilation, Display, LogLines, describe, on_compile
 from cofactor.ratings import ALS, ShardedRatings, as_ratings
 
 
@@ -28,7 +28,7 @@ class Terminal(io.StringIO):
 @pytest.fixture(autouse=True, scope="module")
 def compiled() -> None:
     """Compile what fits here need before any of them is looked at."""
-    with when_compiling(lambda: None), redirect_stderr(None):
+    with on_compile(lambda: None), redirect_stderr(None):
         fit_ratings()
         fit_labels()
 

@@ -2,12 +2,12 @@
 
 from tests.together import together
 
-from cofactor.text import did_you_mean, folded, nearest
+from cofactor.text import did_you_mean, nearest, normalize_name
 
 
 @together("typed", ["BinaryMMMF", "binary-mmmf", "Binary_MMMF", "binary mmmf"])
 def test_spelling_does_not_matter(typed):
-    assert folded(typed) == "binarymmmf"
+    assert normalize_name(typed) == "binarymmmf"
     assert nearest(typed, ["PMMMF", "BinaryMMMF", "HMF"])[0] == "BinaryMMMF"
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cofactor import ratings as ratings
     from cofactor import solvers as solvers
     from cofactor.version import __version__ as __version__
-    from cofactor.warming import Warmth
+    from cofactor.warming import WarmUpResult
 
 
 __getattr__, __dir__, __all__ = exports(__name__)
@@ -113,7 +113,7 @@ def save(model: Any, path: str | Path) -> None:
     persistence.save(path, model, ADAPTERS)
 
 
-def warm_up(*, n_jobs: int | None = None, callback: Callable[[int, int, str], None] | None = None) -> Warmth:
+def warm_up(*, n_jobs: int | None = None, callback: Callable[[int, int, str], None] | None = None) -> WarmUpResult:
     """Compile all kernels ahead, so that no first fit, prediction or recommendation waits for it.
 
     They are compiled for this processor and kept on disk, in ``COFACTOR_CACHE`` or the user's cache folder. Where that
@@ -128,14 +128,14 @@ def warm_up(*, n_jobs: int | None = None, callback: Callable[[int, int, str], No
 
     Returns
     -------
-    Warmth
+    WarmUpResult
         ``n_models`` it went through (0 if there was nothing to do), and ``seconds``.
 
     Examples
     --------
     >>> import cofactor
     >>> cofactor.warm_up(n_jobs=-1)  # doctest: +SKIP
-    Warmth(n_models=28, seconds=52.1)
+    WarmUpResult(n_models=28, seconds=52.1)
     """
     from cofactor import warming
 

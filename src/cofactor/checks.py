@@ -225,7 +225,7 @@ def make_generator(random_state: Any) -> np.random.Generator:
     )
 
 
-def listed(values: Any, name: str) -> Any:
+def as_list(values: Any, name: str) -> Any:
     """Return what can only be walked through, such as a generator or the keys of a dict, as a list; others as they are.
 
     Parameters
@@ -242,7 +242,7 @@ def listed(values: Any, name: str) -> Any:
 
     Examples
     --------
-    >>> listed({"ann": 3, "bob": 4}.keys(), "users"), listed((u for u in "ab"), "users"), listed(7, "users")
+    >>> as_list({"ann": 3, "bob": 4}.keys(), "users"), as_list((u for u in "ab"), "users"), as_list(7, "users")
     (['ann', 'bob'], ['a', 'b'], 7)
     """
     if isinstance(values, list | tuple | np.ndarray):  # quickly, as it is asked several times for each list

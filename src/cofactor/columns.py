@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Any
 
 from cofactor.errors import Argument, InvalidInputError, Place
-from cofactor.text import counted, is_number
+from cofactor.text import is_number, plural
 from cofactor.typing import Frame
 
 Column = str | int
@@ -65,7 +65,7 @@ class ColumnsError(InvalidInputError):
     """No columns of users and items were found, or no number among the ratings: perhaps it is no table of ratings."""
 
 
-def plain(name: str) -> str:
+def normalize_header(name: str) -> str:
     """Reduce a column name to its letters and digits, in lower case: 'User_ID' becomes 'userid'."""
     return "".join(ch for ch in name.casefold() if ch.isalnum())
 
@@ -111,7 +111,7 @@ def resolve_columns(
         if position >= n_columns or position in found.values():
             known = f" ({', '.join(header)})" if header else ""
             raise InvalidInputError(
-                f"no column for the {role}; found {counted(n_columns, 'column')}{known}",
+                f"no column for the {role}; found {plural(n_columns, 'column')}{known}",
                 argument=role,
                 advice=("check the separator (", Argument("sep"), "), or give ", Argument(role)),
                 place=Place(name),
@@ -206,7 +206,7 @@ def check_pair_names(names: Sequence[object]) -> None:
     """Refuse two columns of which the first is called as items are, or the second as users, and the other not so."""
     first, second = names
     header = [str(first), str(second)]
-    of_items, of_users = ([is_called(header, place, role) for place in (0, 1)] for role in ("item", "user"))
+    of_items, of_users = ([has_role(header, place, role) for place in (0, 1)] for role in ("item", "user"))
     if of_items == [True, False] or of_users == [False, True]:
         raise InvalidInputError(
             (Argument("X"), f" has the columns {first!r} and {second!r}, but users come first"),
@@ -236,7 +236,7 @@ def has_index(header: Sequence[str] | None, first_row: Sequence[str]) -> bool:
     >>> has_index(["", "Up", "Heat"], ["ann", "1", "5"]), has_index(["id", "u", "i"], ["0", "ann", "Up"])
     (False, False)
     """
-    nameless = header is not None and len(header) > 2 and plain(header[0]) in _NAMELESS
+    nameless = header is not None and len(header) > 2 and normalize_header(header[0]) in _NAMELESS
     return nameless and bool(first_row) and first_row[0].strip().isdecimal()
 
 
@@ -322,7 +322,7 @@ def why_interactions(
     count = find_count(header)
     if count is not None:
         return f"there is a column {header[count]!r}, and none of ratings", {"count": header[count]}
-    if min(n_columns, len(header)) > 2 and plain(header[2]) in ALIASES["timestamp"] and names_pairs(header):
+    if min(n_columns, len(header)) > 2 and normalize_header(header[2]) in ALIASES["timestamp"] and names_pairs(header):
         return only_times, {}
     if n_columns == len(header) == 3 and is_time(first_row[2]):
         return only_times, {"timestamp": header[2]}
@@ -344,7 +344,7 @@ def find_kind(header: Sequence[str] | None) -> int | None:
     >>> find_kind(["timestamp", "visitorid", "event", "itemid"]), find_kind(["user", "item"])
     (2, None)
     """
-    names = [plain(cell) for cell in header or ()]
+    names = [normalize_header(cell) for cell in header or ()]
     return next((names.index(name) for name in KIND_NAMES if name in names), None)
 
 
@@ -357,7 +357,7 @@ def find_count(header: Sequence[str], taken: Iterable[int] = ()) -> int | None:
     (2, None)
     """
     others = set(taken)
-    return next((k for k, name in enumerate(header) if plain(name) in COUNT_NAMES and k not in others), None)
+    return next((k for k, name in enumerate(header) if normalize_header(name) in COUNT_NAMES and k not in others), None)
 
 
 def explicit_timestamp(header: Sequence[str] | None, n_columns: int, column: Column, name: str) -> int:
@@ -366,10 +366,10 @@ def explicit_timestamp(header: Sequence[str] | None, n_columns: int, column: Col
 
 
 def _is_known(cell: str) -> bool:
-    return plain(cell) in _KNOWN
+    return normalize_header(cell) in _KNOWN
 
 
-def beside_items(names: Sequence[str], what: str) -> tuple[int, int] | None:
+def find_item_and_value(names: Sequence[str], what: str) -> tuple[int, int] | None:
     """Return the columns of items, and of something that is said of them, by names; None where these do not say it.
 
     Parameters
@@ -380,13 +380,14 @@ def beside_items(names: Sequence[str], what: str) -> tuple[int, int] | None:
 
     Examples
     --------
-    >>> beside_items(["", "film", "boost"], "boost"), beside_items(["boost", "item"], "boost")
+    >>> find_item_and_value(["", "film", "boost"], "boost"), find_item_and_value(["boost", "item"], "boost")
     ((1, 2), (1, 0))
-    >>> beside_items(["50", "0.7"], "boost") is None
+    >>> find_item_and_value(["50", "0.7"], "boost") is None
     True
     """
-    item, said = _by_alias(names, "item"), next((k for k, name in enumerate(names) if plain(name) == what), None)
-    others = [k for k, name in enumerate(names) if k not in (item, said) and plain(name) not in _NAMELESS]
+    plain = [normalize_header(name) for name in names]
+    item, said = _by_alias(names, "item"), plain.index(what) if what in plain else None
+    others = [k for k, name in enumerate(plain) if k not in (item, said) and name not in _NAMELESS]
     if item is not None and said is None and len(others) == 1:
         said = others[0]
     elif item is None and said is not None and others:
@@ -394,19 +395,19 @@ def beside_items(names: Sequence[str], what: str) -> tuple[int, int] | None:
     return None if item is None or said is None else (item, said)
 
 
-def is_called(header: Sequence[str] | None, position: int, role: str) -> bool:
+def has_role(header: Sequence[str] | None, position: int, role: str) -> bool:
     """Whether the column at a position has a known name of a role.
 
     Examples
     --------
-    >>> is_called(["who", "movieId"], 1, "item"), is_called(["who", "movieId"], 0, "user"), is_called(None, 0, "user")
+    >>> has_role(["who", "movieId"], 1, "item"), has_role(["who", "movieId"], 0, "user"), has_role(None, 0, "user")
     (True, False, False)
     """
-    return header is not None and plain(header[position]) in ALIASES.get(role, ())
+    return header is not None and normalize_header(header[position]) in ALIASES.get(role, ())
 
 
 def _by_alias(header: Sequence[str] | None, role: str) -> int | None:
-    names = [plain(cell) for cell in header or ()]
+    names = [normalize_header(cell) for cell in header or ()]
     return next((names.index(alias) for alias in ALIASES[role] if alias in names), None)
 
 
@@ -426,7 +427,7 @@ def _explicit(header: Sequence[str] | None, n_columns: int, role: str, column: C
             )
         return list(header).index(column)
     if not 0 <= column < n_columns:
-        extent = f" is out of range; the file has {counted(n_columns, 'column')}, 0 the first"
+        extent = f" is out of range; the file has {plural(n_columns, 'column')}, 0 the first"
         raise InvalidInputError((Argument(role, column), extent), argument=role, place=Place(name))
     return int(column)
 
@@ -440,7 +441,7 @@ def _refuse_taken(
 ) -> None:
     """Refuse a column that was asked for in one role, and is called as that of another one, which is missing."""
     for role, column in wanted.items():
-        other = next((one for one in missing if column is not None and is_called(header, found[role], one)), None)
+        other = next((one for one in missing if column is not None and has_role(header, found[role], one)), None)
         if other is not None:
             columns = f" names the column of the {other}s; the columns are {', '.join(header or ())}"
             advice = ("name another one, or that of the ", f"{other}s with ", Argument(other))

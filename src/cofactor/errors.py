@@ -122,7 +122,7 @@ class InvalidInputError(ValueError):
     ... )
     >>> str(error)
     "ratings.csv, line 3, byte 7: 0xe9 is not valid utf-8; give the right one, for example encoding='latin-1'"
-    >>> error.told(lambda argument: f"--{argument.name} {argument.value}")
+    >>> error.message(lambda argument: f"--{argument.name} {argument.value}")
     'ratings.csv, line 3, byte 7: 0xe9 is not valid utf-8; give the right one, for example --encoding latin-1'
     """
 
@@ -140,9 +140,9 @@ class InvalidInputError(ValueError):
         self.found = found
         self.advice = _parts(advice)
         self.place = place
-        super().__init__(self.told())
+        super().__init__(self.message())
 
-    def told(self, name: Callable[[Argument], str] = str) -> str:
+    def message(self, name: Callable[[Argument], str] = str) -> str:
         """Return the message in one line, with each argument as `name` writes it.
 
         Parameters
@@ -188,15 +188,15 @@ class InputWarning(UserWarning):
     >>> warning = InputWarning(("half of the labels are shifted; ", Argument("aligned", "realigned"), " corrects them"))
     >>> str(warning)
     "half of the labels are shifted; aligned='realigned' corrects them"
-    >>> warning.told(lambda argument: f"--{argument.name} {argument.value}")
+    >>> warning.message(lambda argument: f"--{argument.name} {argument.value}")
     'half of the labels are shifted; --aligned realigned corrects them'
     """
 
     def __init__(self, text: Text) -> None:
         self.text = _parts(text)
-        super().__init__(self.told())
+        super().__init__(self.message())
 
-    def told(self, name: Callable[[Argument], str] = str) -> str:
+    def message(self, name: Callable[[Argument], str] = str) -> str:
         """Return the text with each argument as `name` writes it.
 
         Parameters

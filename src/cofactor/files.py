@@ -24,7 +24,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 SHARDS = "manifest.json"
 START = 1 << 16  # bytes, by which the format of a file is recognised
 _ZIP_MAGIC = b"PK\x03\x04"
-_PIECE = 1 << 20  # bytes unpacked at a time
+_CHUNK = 1 << 20  # bytes unpacked at a time
 _counter = itertools.count()
 
 PathLike = str | os.PathLike[str]
@@ -55,7 +55,7 @@ def is_database(path: PathLike) -> bool:
     return False
 
 
-def is_there(path: PathLike) -> bool:
+def exists(path: PathLike) -> bool:
     """Return whether it is a file or a folder that exists, standard input, or the address of a database."""
     return os.fspath(path) == "-" or is_database(path) or os.path.exists(path)
 
@@ -140,7 +140,7 @@ def read_bytes(path: PathLike) -> bytes:
         return data
     whole = io.BytesIO()
     with _unpacking(io.BytesIO(data), len(data), name) as stream:
-        shutil.copyfileobj(stream, whole, _PIECE)
+        shutil.copyfileobj(stream, whole, _CHUNK)
     return whole.getvalue()
 
 
@@ -173,7 +173,7 @@ def _unpacking(stream: IO[bytes], size: int, name: str) -> Iterator[IO[bytes]]:
     """Unpack a gzip file of `size` bytes, 0 if that is not known."""
     again = "copy or download it again"
     try:
-        with gzip.open(stream) as packed, io.BufferedReader(_Counted(packed, size, name), _PIECE) as unpacked:  # type: ignore[arg-type]
+        with gzip.open(stream) as packed, io.BufferedReader(_Counted(packed, size, name), _CHUNK) as unpacked:  # type: ignore[arg-type]
             yield unpacked
     except EOFError:
         found = f"{size} bytes, no end mark" if size else "no end mark"
@@ -404,7 +404,7 @@ class Lock:
 
 
 @contextmanager
-def alone(folder: PathLike) -> Iterator[None]:
+def lock_folder(folder: PathLike) -> Iterator[None]:
     """Be the only process that changes a folder, within the block; refuse to begin while another one does.
 
     A process that is killed lets go of it. Where file systems have no locks, several processes may begin.

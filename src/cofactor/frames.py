@@ -117,7 +117,7 @@ def ordered_codes(value: Any) -> tuple[list[Any], NDArray[Any]] | None:
     return column.dictionary.to_pylist(), column.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
 
 
-def collected(X: Any, argument: str = "X") -> Any:
+def collect(X: Any, argument: str = "X") -> Any:
     """Return what gives a table when it is asked for as one in memory; anything else as it is.
 
     Parameters
@@ -138,9 +138,9 @@ def collected(X: Any, argument: str = "X") -> Any:
     --------
     >>> import sqlite3
     >>> found = sqlite3.connect(":memory:").execute("SELECT 'ann' AS user, 'Up' AS item, 4 AS rating")
-    >>> collected(found).to_pydict()
+    >>> collect(found).to_pydict()
     {'user': ['ann'], 'item': ['Up'], 'rating': [4]}
-    >>> collected([("ann", "Up")])
+    >>> collect([("ann", "Up")])
     [('ann', 'Up')]
     """
     if isinstance(X, _PLAIN) or as_frame(X, argument) is not None or as_series(X) is not None:

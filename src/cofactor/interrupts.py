@@ -16,7 +16,7 @@ _ends_all: ContextVar[bool] = ContextVar("_ends_all", default=False)
 
 
 @contextmanager
-def ending_all() -> Iterator[None]:
+def propagate_interrupt() -> Iterator[None]:
     """Within the block Ctrl-C ends everything, also a fit that would otherwise end with what it has by then.
 
     For whatever fits models for a purpose, such as a comparison: a model that has seen less than it should would be
@@ -29,22 +29,22 @@ def ending_all() -> Iterator[None]:
         _ends_all.reset(token)
 
 
-def ends_all() -> bool:
+def propagates_interrupt() -> bool:
     """Return whether Ctrl-C ends everything here.
 
     Examples
     --------
-    >>> with ending_all():
-    ...     ends_all()
+    >>> with propagate_interrupt():
+    ...     propagates_interrupt()
     True
-    >>> ends_all()
+    >>> propagates_interrupt()
     False
     """
     return _ends_all.get()
 
 
 @contextmanager
-def held_back() -> Iterator[None]:
+def block_interrupt() -> Iterator[None]:
     """Within the block Ctrl-C waits, and processes that are started there never see it.
 
     A terminal sends it to all processes. One which is still starting would show a traceback.

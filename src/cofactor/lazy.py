@@ -57,7 +57,7 @@ def exports(package: str, *, before: str = "") -> tuple[Callable[[str], Any], Ca
     def load(name: str) -> Any:
         if name not in origins:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        with garbage_kept(lasting=True):
+        with gc_disabled(lasting=True):
             if origins[name] == package:
                 value = import_module(f"{package}.{name}")
             else:
@@ -96,8 +96,8 @@ class Registry(UserDict[str, _Value]):
 
 
 @contextmanager
-def garbage_kept(*, lasting: bool = False) -> Iterator[None]:
-    """Search for no garbage within the block: for compilers and imports, a tenth and a sixth of whose time it takes.
+def gc_disabled(*, lasting: bool = False) -> Iterator[None]:
+    """Collect no garbage within the block: for compilers and imports, a tenth and a sixth of whose time it takes.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def garbage_kept(*, lasting: bool = False) -> Iterator[None]:
     Examples
     --------
     >>> import gc
-    >>> with garbage_kept():
+    >>> with gc_disabled():
     ...     gc.isenabled()
     False
     """

@@ -99,7 +99,7 @@ class Display:
 
     def __enter__(self) -> Self:
         if self._kind is not None:
-            self._open.enter_context(when_passing(self._passing))
+            self._open.enter_context(on_pass(self._passing))
         if self.title and self.after == 0:
             self.show()
         return self
@@ -194,12 +194,12 @@ class LogLines:
         self._next = elapsed + min(elapsed, _LONGEST)
         steps = _steps(done, total, unit) if total else ""
         line = ": ".join(part for part in (text, ", ".join(filter(None, (steps, detail)))) if part)
-        tell(f"{line} ({elapsed:,.0f} s)")
+        log_line(f"{line} ({elapsed:,.0f} s)")
 
     def stop(self) -> None:
         """End; lines remain. The last count is told if an earlier one was."""
         if self._end is not None:
-            tell(self._end)
+            log_line(self._end)
             self._end = None
 
 
@@ -212,7 +212,7 @@ _watchers: list[Callable[[Pass], object]] = []
 
 
 @contextmanager
-def when_compiling(listener: Callable[[], object]) -> Iterator[None]:
+def on_compile(listener: Callable[[], object]) -> Iterator[None]:
     """Within the block, call a function before each kernel that is compiled, instead of a line of the log.
 
     Parameters
@@ -223,7 +223,7 @@ def when_compiling(listener: Callable[[], object]) -> Iterator[None]:
     Examples
     --------
     >>> compilation = Compilation()
-    >>> with when_compiling(lambda: print("please wait")):
+    >>> with on_compile(lambda: print("please wait")):
     ...     compilation.begin()
     please wait
     """
@@ -268,16 +268,16 @@ class Compilation:
             self._seconds = seconds
         if seconds > self._next and not _listeners:
             if self._next > _LONG:
-                tell(f"compiled {self._done} kernels so far ({seconds:,.0f} s)")
+                log_line(f"compiled {self._done} kernels so far ({seconds:,.0f} s)")
             elif self._is_kept():
-                tell(f"{COMPILING}, once on this machine (cofactor doctor --compile compiles all ahead)")
+                log_line(f"{COMPILING}, once on this machine (cofactor doctor --compile compiles all ahead)")
             else:
-                tell(COMPILING)
+                log_line(COMPILING)
             self._next = 2 * seconds
 
 
 @contextmanager
-def when_passing(listener: Callable[[Pass], object]) -> Iterator[None]:
+def on_pass(listener: Callable[[Pass], object]) -> Iterator[None]:
     """Within the block, call a function as shards are done, in passes over them that last longer than a second.
 
     Parameters
@@ -287,8 +287,8 @@ def when_passing(listener: Callable[[Pass], object]) -> Iterator[None]:
 
     Examples
     --------
-    >>> with when_passing(lambda state: print(state.done, "of", state.total)):
-    ...     passing(Pass(3, 4, seconds=2.0))
+    >>> with on_pass(lambda state: print(state.done, "of", state.total)):
+    ...     report_pass(Pass(3, 4, seconds=2.0))
     3 of 4
     """
     _watchers.append(listener)
@@ -298,14 +298,14 @@ def when_passing(listener: Callable[[Pass], object]) -> Iterator[None]:
         _watchers.remove(listener)
 
 
-def passing(state: Pass) -> None:
+def report_pass(state: Pass) -> None:
     """Tell those who listen how far a pass is, if it has lasted longer than a second."""
     if state.seconds > _LONG:
         for listener in tuple(_watchers):
             listener(state)
 
 
-def tell(line: str) -> None:
+def log_line(line: str) -> None:
     """Write a line to the log, or print it where logging is not set up."""
     if _LOG.hasHandlers():
         _LOG.info(line)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.text import counted, few, first_repeated
+from cofactor.text import first_repeated, plural, shorten
 
 #: How many features a column of text becomes at most, unless the caller says another number.
 MOST_WORDS = 20_000
@@ -62,7 +62,7 @@ def keep_features(features: Sequence[str], drop: Sequence[str] = (), id: str | N
     needed = [name for name in drop if name in known]
     if needed:
         they = "is a feature" if len(needed) == 1 else "are features"
-        message = f"{few(needed)} {they} of the model, which needs all of them: leave it out of "
+        message = f"{shorten(needed)} {they} of the model, which needs all of them: leave it out of "
         raise InvalidInputError((message, Argument("drop")))
 
 
@@ -229,9 +229,9 @@ class Recipe:
             for name, words in self.words.items()
             if not self.spread(name) and not all(word.lstrip("+-").isdigit() for word in words)
         ]
-        of_words = f"{counted(len(free), 'column')} of text became tf-idf of words: "
-        one_each = f"{counted(len(spread), 'column')} of text became one feature for each of the values: "
-        off_on = f"{counted(len(truth), 'column')} of text became 0 and 1: "
+        of_words = f"{plural(len(free), 'column')} of text became tf-idf of words: "
+        one_each = f"{plural(len(spread), 'column')} of text became one feature for each of the values: "
+        off_on = f"{plural(len(truth), 'column')} of text became 0 and 1: "
         return tuple(
             text + _some(names) for text, names in ((of_words, free), (one_each, spread), (off_on, truth)) if names
         )
@@ -253,7 +253,7 @@ class Recipe:
             return ()
         n = sum(filled.values())
         by = {name: f"the median {self.fill[name]:g}" if name in self.fill else "zeros" for name in filled}
-        what = f"{counted(n, 'cell', form=',')} without a value {'was' if n == 1 else 'were'} filled: "
+        what = f"{plural(n, 'cell', form=',')} without a value {'was' if n == 1 else 'were'} filled: "
         return (what + _some([f"{name!r} ({count:,}, by {by[name]})" for name, count in filled.items()]),)
 
     def as_json(self) -> dict[str, Any]:

@@ -22,12 +22,12 @@ _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _NEAR = 0.65
 
 
-def folded(name: str) -> str:
+def normalize_name(name: str) -> str:
     """Return a name in lower case without spaces, hyphens and underscores.
 
     Examples
     --------
-    >>> folded("Ordinal-Probit") == folded("ordinal_probit")
+    >>> normalize_name("Ordinal-Probit") == normalize_name("ordinal_probit")
     True
     """
     return re.sub(r"[-_ ]", "", name).lower()
@@ -41,7 +41,7 @@ def nearest(name: object, known: Iterable[str]) -> list[str]:
     >>> nearest("mirco_f1", ["mae", "macro_f1", "micro_f1"])
     ['micro_f1', 'macro_f1']
     """
-    plain, typed = {folded(one): one for one in known}, folded(str(name))
+    plain, typed = {normalize_name(one): one for one in known}, normalize_name(str(name))
     parts = [one for one in plain if typed in one] if len(typed) > 2 else []
     return [plain[one] for one in dict.fromkeys([*parts, *get_close_matches(typed, plain, n=3, cutoff=_NEAR)])][:3]
 
@@ -115,7 +115,7 @@ def first_repeated(names: Iterable[str]) -> str | None:
     return None
 
 
-def counted(n: int | np.integer, one: str, many: str = "", form: str = "") -> str:
+def plural(n: int | np.integer, one: str, many: str = "", form: str = "") -> str:
     """Write a number with its noun, for messages: 1 rating, 2 ratings."""
     return f"{n:{form}} {one if n == 1 else many or one + 's'}"
 
@@ -145,12 +145,12 @@ def literal(value: Any) -> str:
     return repr(value.item() if is_scalar else value)
 
 
-def few(names: Sequence[Any]) -> str:
+def shorten(names: Sequence[Any]) -> str:
     """Write the first three of some names, for messages.
 
     Examples
     --------
-    >>> few(["a", "b", "c", "d", "e"])
+    >>> shorten(["a", "b", "c", "d", "e"])
     "'a', 'b', 'c' and 2 more"
     """
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
@@ -174,12 +174,12 @@ def one_line(text: str) -> str:
     return _CONTROL.sub(" ", text)
 
 
-def shown(text: str) -> str:
-    r"""Return a text of any number of lines, without characters that a terminal obeys.
+def without_controls(text: str) -> str:
+    r"""Return a text of any number of lines without control characters.
 
     Examples
     --------
-    >>> shown("two\nlines, \x1b[31mred")
+    >>> without_controls("two\nlines, \x1b[31mred")
     'two\nlines,  [31mred'
     """
     return _OBEYED.sub(" ", text)

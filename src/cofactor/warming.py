@@ -30,13 +30,13 @@ from sklearn.linear_model import Ridge
 from sklearn.tree import DecisionTreeClassifier
 
 from cofactor.datasets import read_libsvm
-from cofactor.interrupts import begin_worker, held_back
+from cofactor.interrupts import begin_worker, block_interrupt
 from cofactor.kernels import cache, threads
 from cofactor.labels import MODELS as LABEL_MODELS
 from cofactor.labels import TRANSFORMERS
-from cofactor.lazy import garbage_kept
+from cofactor.lazy import gc_disabled
 from cofactor.model.splits import StratifiedLabelKFold
-from cofactor.progress import when_compiling
+from cofactor.progress import on_compile
 from cofactor.ratings import MMMF, RatingModel
 from cofactor.ratings import MODELS as RATING_MODELS
 from cofactor.ratings.ranking import MODELS as RANKING_MODELS
@@ -76,7 +76,7 @@ _LEAST = {
 }  # fmt: skip
 
 
-class Warmth(NamedTuple):
+class WarmUpResult(NamedTuple):
     """What `warm_up` did."""
 
     n_models: int
@@ -89,7 +89,7 @@ def warm_up(
     callback: Callable[[int, int, str], None] | None = None,
     models: Sequence[str] | None = None,
     plain: bool = False,
-) -> Warmth:
+) -> WarmUpResult:
     """Compile the kernels of models, unless that was done before; see `cofactor.warm_up`.
 
     Parameters
@@ -103,7 +103,7 @@ def warm_up(
 
     Returns
     -------
-    Warmth
+    WarmUpResult
     """
     start = time.perf_counter()
     n_models = 0
@@ -111,7 +111,7 @@ def warm_up(
         for n_models, total, name in steps:
             if callback is not None:
                 callback(n_models, total, name)
-    return Warmth(n_models, time.perf_counter() - start)
+    return WarmUpResult(n_models, time.perf_counter() - start)
 
 
 @contextmanager
@@ -192,7 +192,7 @@ def _in_processes(names: Sequence[str], plain: bool, n: int) -> Iterator[Iterato
     )
     processes = []
     try:
-        with held_back():
+        with block_interrupt():
             for _ in range(n):
                 pipe = subprocess.PIPE
                 processes.append(
@@ -202,7 +202,7 @@ def _in_processes(names: Sequence[str], plain: bool, n: int) -> Iterator[Iterato
             Thread(target=_attend, args=(process, waiting, answers), name="cofactor compiling", daemon=True).start()
         yield (_answer(answers.get()) for _ in names)
     finally:
-        with held_back():
+        with block_interrupt():
             for process in processes:
                 process.kill()
             for process in processes:
@@ -247,7 +247,7 @@ def _run(name: str, plain: bool) -> None:
 
     One process runs all settings of a class: several processes would each compile the kernels that these share.
     """
-    with garbage_kept(), warnings.catch_warnings(), threads.thread_limit(2), when_compiling(lambda: None):
+    with gc_disabled(), warnings.catch_warnings(), threads.thread_limit(2), on_compile(lambda: None):
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", UserWarning)
         if name in RATING_MODELS:

@@ -23,7 +23,7 @@ from tests.children import Command
 from cofactor.cli import main
 from cofactor.datasets import RatingDataset, make_ratings, write_table
 from cofactor.kernels.cache import user_folder
-from cofactor.progress import when_compiling
+from cofactor.progress import on_compile
 
 
 @dataclass
@@ -72,7 +72,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
     def run(*arguments: object, stdin: bytes = b"") -> Outcome:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        with when_compiling(lambda: None):  # whether kernels were compiled before is chance
+        with on_compile(lambda: None):  # whether kernels were compiled before is chance
             status = main([str(argument) for argument in arguments])
         captured = capsys.readouterr()
         return Outcome(status, captured.out, captured.err)

@@ -138,12 +138,12 @@ def test_a_cache_folder_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_doctor_compiles_ahead(run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cofactor.warming import Warmth
+    from cofactor.warming import WarmUpResult
 
-    monkeypatch.setattr("cofactor.warming.warm_up", lambda **_: Warmth(3, 21.4))
+    monkeypatch.setattr("cofactor.warming.warm_up", lambda **_: WarmUpResult(3, 21.4))
     assert run("doctor", "--compile").out == "All kernels are compiled: 3 models in 21 s.\n"
     assert run("doctor", "--compile", "--json").json == {"models": 3, "seconds": 21.4}
-    monkeypatch.setattr("cofactor.warming.warm_up", lambda **_: Warmth(0, 0.1))
+    monkeypatch.setattr("cofactor.warming.warm_up", lambda **_: WarmUpResult(0, 0.1))
     assert run("doctor", "--compile").out == "All kernels were compiled before: nothing to do.\n"
 
 

@@ -18,7 +18,7 @@ from cofactor.correlation import (
 )
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import thread_limit
-from cofactor.problems.classifiers import rotated
+from cofactor.problems.classifiers import rotate_features
 
 BOTH = [partial_correlation, likelihood_gain]
 
@@ -87,7 +87,7 @@ def test_axes_keep_the_digits_of_small_features(shape: tuple[int, int]) -> None:
     table = np.random.default_rng(0).normal(size=shape) * np.logspace(12, 0, shape[1])
     table[:, 1] = 2 * table[:, 0]
     table[:, 3] = 1e6
-    found = rotated(table)
+    found = rotate_features(table)
     centred, D = table - table.mean(axis=0), shape[1]
     np.testing.assert_allclose(found.axes.T @ found.axes, np.eye(found.axes.shape[1]), atol=1e-14)
     for k in range(D):

@@ -18,8 +18,8 @@ from cofactor.errors import InvalidInputError
 
 @pytest.fixture(params=["a.csv", "a.csv.gz", "a.parquet", "utf-16.csv"])
 def path(request, tmp_path: Path, monkeypatch) -> Path:
-    monkeypatch.setattr("cofactor.datasets.readers.text.PIECE", 100)
-    monkeypatch.setattr(parquet, "PIECE_ROWS", 16)
+    monkeypatch.setattr("cofactor.datasets.readers.text.CHUNK_BYTES", 100)
+    monkeypatch.setattr(parquet, "CHUNK_ROWS", 16)
     rng = np.random.default_rng(0)
     table = {"user": rng.integers(0, 30, 200), "item": rng.integers(0, 9, 200), "rating": rng.integers(1, 6, 200)}
     file = tmp_path / request.param
@@ -65,7 +65,7 @@ def test_places_are_those_of_the_file(path: Path) -> None:
 
 
 def test_a_line_without_end_and_text_in_another_encoding(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("cofactor.datasets.readers.text.PIECE", 100)
+    monkeypatch.setattr("cofactor.datasets.readers.text.CHUNK_BYTES", 100)
     (tmp_path / "a.csv").write_text("user,item,rating\n1,2,3\n" + "9" * 2000)
     with pytest.raises(InvalidInputError, match=r"a.csv: has a line of more than"):
         list(rating_batches(tmp_path / "a.csv", BatchOptions()))

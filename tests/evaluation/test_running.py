@@ -525,9 +525,9 @@ def test_processes_are_told_the_same_whatever_they_carry(monkeypatch: pytest.Mon
 
     told: list[Any] = []
     monkeypatch.setattr(parallel, "Parallel", Recorder)
-    parallel.side_by_side(print, [(1,)], 1, 2)
+    parallel.run_parallel(print, [(1,)], 1, 2)
     with joblib.parallel_config(backend="loky", n_jobs=2):
-        parallel.side_by_side(print, [(1,)], 1, None)
+        parallel.run_parallel(print, [(1,)], 1, None)
         list(parallel.in_workers([], None))
     list(parallel.in_workers([], 2))
     assert told == [(None, None), *[(begin_worker, (os.getpid(),))] * 3]

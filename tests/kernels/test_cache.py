@@ -76,7 +76,7 @@ for line in sys.stdin:
             sys.path.insert(0, task["package"])
             from cofactor import progress
             from cofactor.kernels import cache, caller
-            with nullcontext() if task["told"] else progress.when_compiling(lambda: None):
+            with nullcontext() if task["told"] else progress.on_compile(lambda: None):
                 value = eval(task["program"])
             os.write(output.fileno(), (json.dumps([value, *cache.counts()]) + "\\n").encode())
             os._exit(0)

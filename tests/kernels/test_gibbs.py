@@ -37,7 +37,7 @@ def test_boundaries(gaps):
     out = np.empty(len(gaps) + 2)
     gibbs.boundaries(np.array(gaps), out)
     np.testing.assert_allclose(out[1:-1], boundaries(np.array(gaps))[1:-1], rtol=1e-14)
-    assert (out[0], out[-1]) == (-gibbs.FAR, gibbs.FAR)
+    assert (out[0], out[-1]) == (-gibbs.INFINITE, gibbs.INFINITE)
 
 
 @together("gaps", [[0.3], [-2.0, 0.1, -1.0, 0.5], [-1.0, -9.0, 3.0]])

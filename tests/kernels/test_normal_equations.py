@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 from tests.together import together
 
-from cofactor.kernels.ridge import lined_up, ridge_exact
+from cofactor.kernels.ridge import pad_features, ridge_exact
 
 from .reference import cuttings, random_pattern
 
@@ -21,7 +21,7 @@ def test_minimisers(n: int, m: int, d: int, dtype: type, weighted: bool, constan
     targets, ridge = rng.normal(size=len(p.indices)).astype(dtype), rng.uniform(0.5, 2, d + constant).astype(dtype)
     shares = rng.uniform(0.5, 2, n).astype(dtype)
     roots = rng.uniform(0.5, 2, len(p.indices) if weighted else 1).astype(dtype)
-    table = lined_up(features, d + constant, offsets, dtype)
+    table = pad_features(features, d + constant, offsets, dtype)
     given = (p.indptr, p.indices, targets, roots, table)
     results = []
     for cuts in cuttings(n):
@@ -45,7 +45,7 @@ def test_sums_of_many_entries_have_the_precision_of_single_ones() -> None:
     features = np.full((1, 1), 1 / 3, np.float32)
     indices, targets = np.zeros(n, np.int32), np.full(n, 0.1, np.float32)
     one, zero, out = np.ones(1, np.float32), np.zeros(1, np.float32), np.empty((1, 1), np.float32)
-    table = lined_up(features, 1, zero, np.float32)
+    table = pad_features(features, 1, zero, np.float32)
     given = np.array([0, n]), indices, targets, one, table, np.full(1, n / 9, np.float32), one, out
     ridge_exact(0, 1, *given)
     np.testing.assert_allclose(out[0, 0], 0.15, rtol=5e-7)

@@ -120,7 +120,7 @@ def test_many_parts_and_rows_that_stay_in_passes(tables, monkeypatch):
 
 
 @pytest.mark.parametrize("model", [PLST(2), CPLST(2), FeatureLabelCCA(2)], ids=repr)
-@pytest.mark.parametrize("limit", ["_EAGER", "LARGEST_IN_PASSES"])
+@pytest.mark.parametrize("limit", ["_EAGER", "LARGEST_CHUNKED"])
 def test_features_that_are_not_decomposed(texts, monkeypatch, model, limit):
     """Beyond the first limit they are inverted, beyond the second conjugate gradients take a pass a step."""
     X, Y = texts
@@ -133,7 +133,7 @@ def test_features_that_are_not_decomposed(texts, monkeypatch, model, limit):
 def test_conjugate_gradients_of_label_ridge(texts, monkeypatch):
     X, Y = texts
     expected = LabelRidge(alpha=3.0, kernel="linear", threshold=0).fit(X, Y)
-    monkeypatch.setattr("cofactor.labels.regression.LARGEST_IN_PASSES", 5)
+    monkeypatch.setattr("cofactor.labels.regression.LARGEST_CHUNKED", 5)
     model = LabelRidge(alpha=3.0, kernel="linear", threshold=0).fit(Chunks(X, Y))
     assert_alike(expected, model, X, 1e-4)  # they end at a relative residual of 1e-5
     assert LabelRidge().fit(Chunks(X, Y)).alpha_ == pytest.approx(LabelRidge(kernel="linear").fit(X, Y).alpha_)

@@ -8,7 +8,7 @@ from sklearn.svm import LinearSVC
 from cofactor.labels import BinaryRelevance, Stacked2BR
 from cofactor.labels.learners import fitting, machines
 from cofactor.labels.learners.machines import fit_linear_svms, machine_bytes, suits_machines
-from cofactor.problems.classifiers import SquaredHingeProblems, turned
+from cofactor.problems.classifiers import SquaredHingeProblems, rotate_table
 
 rng = np.random.default_rng(0)
 
@@ -49,7 +49,7 @@ def test_each_label_has_the_machine_of_liblinear(n, D, offset):
 def test_derivatives_are_those_of_the_objective():
     X, Y = drawn(30, 4, 1.0, 3)
     X[:, -1] = 1.0
-    problems = SquaredHingeProblems(turned(X, np.ones(4)), 2.0 * Y - 1, rng.random(30))
+    problems = SquaredHingeProblems(rotate_table(X, np.ones(4)), 2.0 * Y - 1, rng.random(30))
     theta, which = rng.normal(size=(2, problems.start().shape[1])), np.array([0, 2])
     value, gradient = problems.evaluate(theta, which)
     w = theta[1] @ problems.X.axes.T

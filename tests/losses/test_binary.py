@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.together import together
 
-from cofactor.losses import MARGIN_LOSSES, Hinge, Logistic, MarginLoss, ModifiedSquare, SmoothHinge, Work, ZeroOne
+from cofactor.losses import MARGIN_LOSSES, Hinge, Logistic, LossArrays, MarginLoss, ModifiedSquare, SmoothHinge, ZeroOne
 
 from .reference import MARGINS, slope
 
@@ -145,7 +145,7 @@ def test_evaluate_sums_rows_and_touches_nothing_else(loss: type[MarginLoss], dty
     x = rng.normal(size=12).astype(dtype)
     slopes, losses = np.full(12, 77, dtype), np.full(5, 77.0)
     none = np.empty((5, 0), dtype)
-    loss().evaluate(1, 4, Work(indptr, y, x, none, slopes, none, losses))
+    loss().evaluate(1, 4, LossArrays(indptr, y, x, none, slopes, none, losses))
     formula = MARGINS[loss][0]
     tolerance = 1e-12 if dtype is np.float64 else 1e-5
     expected = [

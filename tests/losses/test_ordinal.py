@@ -12,10 +12,10 @@ from cofactor.losses import (
     Hinge,
     ImmediateThreshold,
     Logistic,
+    LossArrays,
     MarginLoss,
     Proximal,
     SmoothHinge,
-    Work,
 )
 
 from .reference import MARGINS, Function, gradient, proximal_loss, threshold_loss
@@ -45,7 +45,7 @@ def run(loss, indptr, levels, scores, theta, lo=0, hi=None):  # type: ignore[no-
     n = len(indptr) - 1
     d_scores, d_theta = np.full(scores.shape, 77, scores.dtype), np.full(theta.shape, 77, scores.dtype)
     losses = np.full(n, 77.0)
-    loss.evaluate(lo, n if hi is None else hi, Work(indptr, levels, scores, theta, d_scores, d_theta, losses))
+    loss.evaluate(lo, n if hi is None else hi, LossArrays(indptr, levels, scores, theta, d_scores, d_theta, losses))
     return losses, d_scores, d_theta
 
 

@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.together import together
 
-from cofactor.losses import BetaDivergence, EntryLoss, ItakuraSaito, KullbackLeibler, LogisticSquared, Squared, Work
+from cofactor.losses import (
+    BetaDivergence,
+    EntryLoss,
+    ItakuraSaito,
+    KullbackLeibler,
+    LogisticSquared,
+    LossArrays,
+    Squared,
+)
 
 from .reference import slope
 
@@ -159,7 +167,7 @@ def test_evaluate_sums_rows_and_touches_nothing_else(dtype: type) -> None:
     none = np.empty((4, 0), dtype)
     for loss in (Squared(), KullbackLeibler()):
         slopes, losses = np.full(6, 77, dtype), np.full(4, 77.0)
-        loss.evaluate(1, 3, Work(indptr, y, x, none, slopes, none, losses))
+        loss.evaluate(1, 3, LossArrays(indptr, y, x, none, slopes, none, losses))
         np.testing.assert_allclose(losses, [77, 0, loss.value(y[2:5], x[2:5]).sum(dtype=float), 77], rtol=1e-6)
         np.testing.assert_array_equal(slopes[2:5], loss.derivative(y[2:5], x[2:5]))
         assert np.all(slopes[[0, 1, 5]] == 77)

@@ -12,7 +12,7 @@ import cofactor
 from cofactor import persistence
 from cofactor.labels import MODELS, PLST, LabelModel, MLkNN, TrainingData
 from cofactor.model.estimator import learned, param
-from cofactor.model.state import from_plain, packed, plain, unpacked
+from cofactor.model.state import from_plain, packed, to_plain, unpacked
 from cofactor.persistence import ModelFileError, read_model, write_model
 
 X = np.random.default_rng(0).random((40, 5))
@@ -159,7 +159,7 @@ def test_a_number_of_features_that_is_not_theirs(n: int, constant: bool, tmp_pat
 
 def test_parameters_are_built_from_known_classes_only() -> None:
     known: Mapping[str, Any] = {"PLST": PLST, "print": print, "Evil": object()}
-    assert repr(from_plain(plain(Chain(PLST(2)).estimator), known)) == "PLST(n_components=2)"
+    assert repr(from_plain(to_plain(Chain(PLST(2)).estimator), known)) == "PLST(n_components=2)"
     for name in ("print", "Evil", "Chain", 3):
         with pytest.raises((ValueError, TypeError)):
             from_plain({"class": name, "params": {}}, known)

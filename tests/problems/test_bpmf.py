@@ -8,7 +8,7 @@ from scipy.stats import wishart
 
 from cofactor.problems.bpmf import GaussianPosterior, GaussianUsers
 from cofactor.problems.priors import NormalWishartPrior
-from cofactor.problems.users import UsersHere
+from cofactor.problems.users import LocalUsers
 from cofactor.samplers import Key
 
 from ..kernels.reference import pattern
@@ -67,7 +67,7 @@ def from_the_prior(rng: np.random.Generator, n: int) -> np.ndarray:
 def posterior_of(entries, levels, values, users, items, *noise, **more) -> GaussianPosterior:
     own = GaussianUsers(lambda: SimpleNamespace(**vars(entries), levels=levels), values, users)
     mass = float(len(levels))
-    return GaussianPosterior(UsersHere(own), own.settle, mass, values, own.items.n, items, *noise, **more)
+    return GaussianPosterior(LocalUsers(own), own.initialize, mass, values, own.items.n, items, *noise, **more)
 
 
 def by_sweeps(rng: np.random.Generator, n: int) -> np.ndarray:
@@ -78,7 +78,7 @@ def by_sweeps(rng: np.random.Generator, n: int) -> np.ndarray:
     values = np.append(0, rng.normal(size=len(levels)))
     posterior = posterior_of(ENTRIES, levels, values, users, items, None, shape=SHAPE, rate=RATE)
     state = posterior.start(Key(1, 0, 0, 0))
-    posterior.settle(state)
+    posterior.initialize(state)
     found = []
     for sweep in range(1, n + 1):
         for number, step in enumerate(posterior.steps.values()):
@@ -114,7 +114,7 @@ def test_a_given_precision_stays():
     users, items = (NormalWishartPrior(name, D) for name in ("user", "item"))
     posterior = posterior_of(ENTRIES, np.ones(7, np.uint8), np.arange(2.0), users, items, 3.5)
     state = posterior.start(Key(1, 0, 0, 0))
-    posterior.settle(state)
+    posterior.initialize(state)
     for number, step in enumerate(posterior.steps.values()):
         step(state, Key(1, 0, 1, number))
     assert state["noise_precision"].tolist() == [3.5]

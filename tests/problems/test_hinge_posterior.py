@@ -10,7 +10,7 @@ from cofactor.kernels import hinges
 from cofactor.kernels.random import fold, inverse_gaussians
 from cofactor.problems.max_margin import FixedPrior, HingePosterior, HingeUsers, ThresholdPrior
 from cofactor.problems.priors import Moments, moments
-from cofactor.problems.users import UsersHere
+from cofactor.problems.users import LocalUsers
 from cofactor.samplers import Chain, Key, run
 
 C, WIDTH = 0.25, 1.0
@@ -141,7 +141,7 @@ def test_all_blocks_together_draw_from_the_pseudo_posterior():
     data = level_data(pairs, np.tile(levels, copies), (2 * copies, 2 * copies))
     prior = ThresholdPrior(2.0, 1.5, learned=False)
     users = HingeUsers(lambda: data, FixedPrior("user", 1), c=C, width=WIDTH, biased=False)
-    posterior = HingePosterior(UsersHere(users), users.items.n, 3, FixedPrior("item", 1), prior)
+    posterior = HingePosterior(LocalUsers(users), users.items.n, 3, FixedPrior("item", 1), prior)
     chain = run(posterior, Chain(0, 5), 150, burn_in=50, thin=2)
     U, V, theta = (chain.samples[name].reshape(-1, copies, 2, k) for name, k in (("U", 1), ("V", 1), ("thresholds", 2)))
     u, v = U[..., 0], V[..., 0]
@@ -236,7 +236,7 @@ def test_thresholds_that_are_not_learned_stay():
     data = level_data(np.array([[0, 0], [1, 0], [0, 1]]), [1, 3, 2], (2, 2))
     users = HingeUsers(lambda: data, FixedPrior("user", 1), c=C, width=WIDTH, biased=False)
     prior = ThresholdPrior(2.0, 1.5, learned=False)
-    posterior = HingePosterior(UsersHere(users), 2, 3, FixedPrior("item", 1), prior)
+    posterior = HingePosterior(LocalUsers(users), 2, 3, FixedPrior("item", 1), prior)
     state = posterior.start(Key(0, 0, 0, 0))
     for number, step in enumerate(posterior.steps.values()):
         step(state, Key(0, 0, 1, number))

@@ -7,7 +7,7 @@ from tests.together import together
 
 from cofactor.problems.ordinal_probit import GapPrior, OrdinalMoves, OrdinalUsers
 from cofactor.problems.priors import BiasedPrior
-from cofactor.problems.users import UsersHere
+from cofactor.problems.users import LocalUsers
 from cofactor.samplers import Key, State
 
 N, M, R = 5, 4, 3
@@ -37,7 +37,7 @@ def moves_and_state(d: int, linked: bool = True) -> tuple[OrdinalMoves, State]:
         first, other = gaps[:, :1], gaps[:, :1] + np.exp(gaps[:, 1:])
         state |= {prefix + "gaps": gaps, prefix + "thresholds": np.hstack([first, other])}
     state |= {"gap_mean": random.normal(size=R - 1), "gap_precision": random.gamma(4.0, 0.3, R - 1)}
-    sides = [UsersHere(OrdinalUsers(lambda: None, users, prefix)) for prefix in ("", "shadow_")]
+    sides = [LocalUsers(OrdinalUsers(lambda: None, users, prefix)) for prefix in ("", "shadow_")]
     return OrdinalMoves(items, GAPS, sides), state
 
 

@@ -13,7 +13,7 @@ from cofactor.kernels.gibbs import SINGLE, draw_ordinal_rows
 from cofactor.kernels.gibbs_rows import draw_rows, own_table
 from cofactor.problems.ordinal_probit import GapPrior, OrdinalProbitPosterior, OrdinalUsers
 from cofactor.problems.priors import BiasedPrior, Moments, draw_normal_gamma, moments
-from cofactor.problems.users import UsersHere
+from cofactor.problems.users import LocalUsers
 from cofactor.samplers import Key, State
 
 # Light tails: with heavier ones, statistics of scale mix too slowly for a test of seconds.
@@ -282,7 +282,7 @@ def posterior(levels: np.ndarray) -> OrdinalProbitPosterior:
 
 
 def posterior_of(data, n_levels: int, users: BiasedPrior, items: BiasedPrior, *gaps) -> OrdinalProbitPosterior:
-    own, counts = UsersHere(OrdinalUsers(lambda: data, users)), np.bincount(data.levels, minlength=n_levels + 1)[1:]
+    own, counts = LocalUsers(OrdinalUsers(lambda: data, users)), np.bincount(data.levels, minlength=n_levels + 1)[1:]
     return OrdinalProbitPosterior(own, counts, len(data.col_indptr) - 1, items, *gaps)
 
 

@@ -12,7 +12,7 @@ from cofactor.problems.bpmf import GaussianPosterior, GaussianUsers
 from cofactor.problems.joint import LinkedProblem
 from cofactor.problems.least_squares import LeastSquaresProblem
 from cofactor.problems.priors import NormalWishartPrior
-from cofactor.problems.users import UsersHere
+from cofactor.problems.users import LocalUsers
 from cofactor.samplers import Key
 
 from ..kernels.reference import Pattern, random_pattern
@@ -93,9 +93,9 @@ def test_draws_of_bpmf():
         users, items = (NormalWishartPrior(name, D) for name in ("user", "item"))
         own = GaussianUsers(lambda: SimpleNamespace(**vars(entries), levels=levels), values, users, weights)
         mass = float(len(levels) if weights is None else weights.sum())
-        posterior = GaussianPosterior(UsersHere(own), own.settle, mass, values, own.items.n, items, None)
+        posterior = GaussianPosterior(LocalUsers(own), own.initialize, mass, values, own.items.n, items, None)
         state = posterior.start(Key(0, 0, 0, 0))
-        posterior.settle(state)
+        posterior.initialize(state)
         for sweep in (1, 2):
             for k, step in enumerate(posterior.steps.values()):
                 step(state, Key(0, 0, sweep, k))

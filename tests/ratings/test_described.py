@@ -17,7 +17,7 @@ from cofactor.penalties import RegressedL2
 from cofactor.persistence import ModelFileError, read_model, write_model
 from cofactor.ratings import ALS, BPMF, EASE, MMMF, MODELS, OrdinalProbit, RatingModel, RatingSVD, Rules
 from cofactor.ratings.features import FeatureTable
-from cofactor.ratings.links import Side
+from cofactor.ratings.side_information import RowPattern
 
 from ..contract.models import bits
 
@@ -202,7 +202,7 @@ def test_als_minimises_its_objective_over_factors_and_weights():
 
 
 def _with_tables(m: Any, given: dict[str, Any]) -> Any:
-    sides = (Side.users(m.ratings_), Side.items(m.ratings_))
+    sides = (RowPattern.users(m.ratings_), RowPattern.items(m.ratings_))
     for link, side, (argument, table) in zip(m.links_, sides, given.items(), strict=True):
         yield link, side, FeatureTable.read(table, argument)
 

@@ -12,7 +12,7 @@ from cofactor.errors import InputWarning
 from cofactor.evaluation import WeakGeneralization
 from cofactor.ratings import ALS
 from cofactor.ratings.data import as_ratings
-from cofactor.text import counted
+from cofactor.text import plural
 
 PAIRS = [(u, i) for u in range(1, 7) for i in range(11, 16)]
 STARS = [1 + (u + i) % 3 for u, i in PAIRS]
@@ -75,8 +75,8 @@ def test_many_duplicates_make_columns_suspicious() -> None:
 
 
 def test_singular_and_plural() -> None:
-    assert [counted(n, "rating") for n in (0, 1, 2)] == ["0 ratings", "1 rating", "2 ratings"]
-    assert counted(1200, "row is", "rows are", ",") == "1,200 rows are"
+    assert [plural(n, "rating") for n in (0, 1, 2)] == ["0 ratings", "1 rating", "2 ratings"]
+    assert plural(1200, "row is", "rows are", ",") == "1,200 rows are"
 
 
 @together(("kind", "user", "other"), [(int, "1", 1), (int, " 1.0", 1), (str, 1, "1")])

@@ -19,15 +19,15 @@ class Walk:
     kept = ("x", "total")
 
     def __init__(self, at: Mapping[int, str] | None = None) -> None:
-        self.at, self.n_settled = at or {}, 0
+        self.at, self.n_initialized = at or {}, 0
         self.steps: Mapping[str, Step] = {"walk": self.walk, "sum": self.sum}
 
     def start(self, key: Key) -> State:
         return {"x": key.generator().normal(size=3), "total": np.zeros(()), "reach": np.ones(1)}
 
-    def settle(self, state: State) -> None:
+    def initialize(self, state: State) -> None:
         state["x"] += 10
-        self.n_settled += 1
+        self.n_initialized += 1
 
     def walk(self, state: State, key: Key) -> None:
         event = self.at.get(key.sweep)
@@ -74,13 +74,13 @@ def test_a_state_of_another_posterior_is_refused(change):
         run(Walk(), chain, 1)
 
 
-def test_only_a_new_chain_is_settled():
+def test_only_a_new_chain_is_initialized():
     first, second = Walk(), Walk()
     chain = run(first, Chain(0, 7), 2)
-    assert first.n_settled == 1
+    assert first.n_initialized == 1
     assert np.all(chain.state["x"] > 3)
     run(second, chain, 2)
-    assert second.n_settled == 0
+    assert second.n_initialized == 0
 
 
 @together("parts", [(5, 15), (1, 1, 18), (13, 7), (6, 0, 14)])

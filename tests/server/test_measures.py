@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cofactor.server.observing import Measures
+from cofactor.server.monitoring import Measures
 
 
 def test_what_processes_count_is_added_up() -> None:

@@ -28,9 +28,9 @@ from cofactor.errors import InputWarning
 from cofactor.labels import MNMTF
 from cofactor.ratings import ALS
 from cofactor.server import Limits, Served, application, run
-from cofactor.server.observing import StandardError, line_of
-from cofactor.server.running import Watch
-from cofactor.server.working import Listening, Worker
+from cofactor.server.monitoring import StandardError, line_of
+from cofactor.server.supervisor import Watch
+from cofactor.server.worker import Listening, Worker
 from cofactor.service.rating_service import RatingService
 from cofactor.service.served import Content, ModelFile
 
@@ -65,7 +65,7 @@ class Fake:
     def example(self) -> dict[str, Any]:
         return {"kind": self.kind, "user": 1, "item": 2, "rating": 3.0}
 
-    def rehearse(self) -> None:
+    def warm_up(self) -> None:
         if self.fails_at_once and self.fault is not None:
             raise self.fault
 

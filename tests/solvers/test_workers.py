@@ -12,7 +12,7 @@ from distributed.comm import CommClosedError
 
 from cofactor.errors import InvalidInputError
 from cofactor.solvers import workers
-from cofactor.solvers.workers import OnWorkers
+from cofactor.solvers.workers import DaskExecutor
 
 
 class Counting:
@@ -36,17 +36,17 @@ def test_a_task_that_the_cluster_forgets_is_given_again(monkeypatch: pytest.Monk
     """As where a worker dies with the question: the client then says that the future was cancelled."""
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
     forgotten: list[int] = []
-    submit = OnWorkers._submit
+    submit = DaskExecutor._submit
 
-    def forgetting(self: OnWorkers, group: Any, *more: Any) -> None:
+    def forgetting(self: DaskExecutor, group: Any, *more: Any) -> None:
         submit(self, group, *more)
         if self.number in (2, 3) and len(forgotten) < 3:
             forgotten.append(group.first)
             group.future.cancel()
 
-    monkeypatch.setattr(OnWorkers, "_submit", forgetting)
+    monkeypatch.setattr(DaskExecutor, "_submit", forgetting)
     with LocalCluster(**options) as cluster, Client(cluster) as client:
-        parts = OnWorkers(client, Counting, 4)
+        parts = DaskExecutor(client, Counting, 4)
         answers = [parts.total({"op": "count"}) for _ in range(4)]
         parts.done()
     assert len(forgotten) == 3
@@ -71,7 +71,7 @@ def test_a_client_may_notice_late_that_its_scheduler_is_gone(
             raise CommClosedError("connection reset by peer")
 
     monkeypatch.setattr(workers, "_NOTICED", 0.2)
-    parts = OnWorkers.__new__(OnWorkers)
+    parts = DaskExecutor.__new__(DaskExecutor)
     parts.client, parts._groups = Late(), []
     monkeypatch.setattr(parts, "_answers", lambda *asked: parts._workers())
     with pytest.raises(expected, match="scheduler is gone|reset by peer"):
@@ -84,7 +84,7 @@ def test_workers_without_memory_are_named() -> None:
     full = {f"distributed.worker.memory.{name}": share for name, share in {"pause": 1e-4, "terminate": False}.items()}
     options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
     with dask.config.set(full), LocalCluster(memory_limit="1GB", **options) as cluster, Client(cluster) as client:
-        parts = OnWorkers(client, Counting, 2)
+        parts = DaskExecutor(client, Counting, 2)
         parts.patience = 0.5
         with pytest.raises(InvalidInputError, match=r"no memory is left on .*; give workers more memory"):
             [parts.total({"op": "count"}) for _ in range(1000)]

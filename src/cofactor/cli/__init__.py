@@ -48,12 +48,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0
     """
     from cofactor.cli import interrupts
-    from cofactor.lazy import garbage_kept
+    from cofactor.lazy import gc_disabled
 
     if arguments is None:
         interrupts.own_the_process()
         if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
             sys.stdout.reconfigure(errors="surrogateescape")  # names of files that are no text are printed as they are
-    with interrupts.loading(), garbage_kept(lasting=True):
+    with interrupts.loading(), gc_disabled(lasting=True):
         from cofactor.cli.app import run
     return run(arguments)

@@ -21,7 +21,7 @@ from cofactor.cli.interrupts import interrupted, loading, not_lost, working
 from cofactor.cli.options import with_database_options, with_task_options
 from cofactor.cli.output import showing_warnings
 from cofactor.files import without_password
-from cofactor.interrupts import ending_all
+from cofactor.interrupts import propagate_interrupt
 
 
 class _Commands(TyperGroup):
@@ -192,7 +192,8 @@ def run(arguments: Sequence[str] | None) -> int:
     # By default SIGTERM ends the process at once, which would leave temporary files behind.
     handler = signal.signal(signal.SIGTERM, _terminate) if in_main else None
     try:
-        with showing_warnings(), not_lost(), ending_all(), loading():  # to read the arguments, typer loads more
+        # Loading: to read the arguments, typer loads more.
+        with showing_warnings(), not_lost(), propagate_interrupt(), loading():
             given = sys.argv[1:] if arguments is None else arguments
             status = _program()(args=[_public(one) for one in given], prog_name="cofactor", standalone_mode=False)
         sys.stdout.flush()

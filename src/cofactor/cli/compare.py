@@ -313,14 +313,14 @@ def _declared(models: Mapping[str, Any], sets: Sequence[Any], how: Mapping[str, 
 def _check_names(files: Iterable[str]) -> None:
     """Refuse names that are given twice, or neither a file nor a data set, but similar to the name of a data set."""
     from cofactor.datasets.registry import KNOWN
-    from cofactor.files import is_there
+    from cofactor.files import exists
 
     twice = first_repeated(files)
     if twice is not None:
         raise InvalidInputError(f"{twice}: is given twice; give each data set once")
     for file in files:
         near = nearest(file, KNOWN)
-        if near and file not in KNOWN and not is_there(file):
+        if near and file not in KNOWN and not exists(file):
             message = f"{file}: no such file, and no known data set; did you mean {', '.join(near)}?"
             raise InvalidInputError(message)
 

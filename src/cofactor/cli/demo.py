@@ -26,7 +26,7 @@ from cofactor.cli.interrupts import loading
 from cofactor.cli.output import Download, human_console, limited_threads, note, print_json
 from cofactor.cli.serve import server_for
 from cofactor.progress import Display
-from cofactor.text import counted
+from cofactor.text import plural
 
 if TYPE_CHECKING:
     from cofactor.experiments.demos import Demo, Finding
@@ -213,7 +213,7 @@ class TerminalReporter:
         from rich.markup import escape
 
         page = folder / _PAGE
-        shown = f"with {_NUMBERS} and {counted(len(finding.pictures), 'picture')}"
+        shown = f"with {_NUMBERS} and {plural(len(finding.pictures), 'picture')}"
         self.console.print(f"[green]✓[/green] [bold]{escape(str(page))}[/bold], {shown}", soft_wrap=True)
         self.console.print(f"\n[bold]Done in {finding.seconds:.0f} s. What next:[/bold]")
         for command, meaning in finding.next_steps:

@@ -14,7 +14,7 @@ import typer
 
 from cofactor.cli import options
 from cofactor.cli.output import human_console, print_json
-from cofactor.text import counted
+from cofactor.text import plural
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -197,12 +197,12 @@ def _kernels(group: str) -> Check:
     if fault:
         advice = "set COFACTOR_CACHE to a folder of your own; else every start compiles for some ten seconds"
         return Check(group, "compiled kernels", "note", f"not kept: {folder}: {fault}", advice)
-    shown = f"{folder}: {counted(len(found) - len(old), 'file')} of this version, {_megabytes(found, old)}"
+    shown = f"{folder}: {plural(len(found) - len(old), 'file')} of this version, {_megabytes(found, old)}"
     if (prebuilt := cache.prebuilt_folder()) is not None:
         shown += f"; {len(list(prebuilt.iterdir()))} built ahead in {prebuilt}"
     if not old:
         return Check(group, "compiled kernels", "ok", shown)
-    shown += f"; {counted(len(old), 'other')}, {_megabytes(old)}"
+    shown += f"; {plural(len(old), 'other')}, {_megabytes(old)}"
     return Check(
         group, "compiled kernels", "ok", shown, "cofactor doctor --clear removes those that this version does not use"
     )
@@ -220,7 +220,7 @@ def _clear(json: bool) -> None:
     if json:
         print_json({"removed": len(removed), "bytes": sum(one.size for one in removed)})
     else:
-        human_console().print(f"Removed {counted(len(removed), 'file')} of other versions, {_megabytes(removed)}.")
+        human_console().print(f"Removed {plural(len(removed), 'file')} of other versions, {_megabytes(removed)}.")
 
 
 def _data_sets() -> Iterator[Check]:

@@ -155,7 +155,7 @@ def _written(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def told(text: Text, options: Mapping[str, str] | None = None) -> str:
+def format_text(text: Text, options: Mapping[str, str] | None = None) -> str:
     """Return a text in which arguments are named by their options.
 
     Parameters
@@ -167,10 +167,10 @@ def told(text: Text, options: Mapping[str, str] | None = None) -> str:
 
     Examples
     --------
-    >>> told(("try ", Argument("threshold", "global")))
+    >>> format_text(("try ", Argument("threshold", "global")))
     'try --threshold global'
     """
-    return InvalidInputError(text).told(named(options))
+    return InvalidInputError(text).message(named(options))
 
 
 @contextmanager
@@ -185,7 +185,7 @@ def naming(options: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except InvalidInputError as error:
-        raise InvalidInputError(error.told(named(options))) from error
+        raise InvalidInputError(error.message(named(options))) from error
 
 
 def is_abort(error: Exception) -> bool:
@@ -208,7 +208,7 @@ def explain(error: Exception) -> str | None:
     if isinstance(error, _UsageProblem):
         return _one_line(_usage_message(error))
     if isinstance(error, InvalidInputError):
-        return _one_line(error.told(named()))
+        return _one_line(error.message(named()))
     if isinstance(error, MemoryError):
         return _one_line(f"not enough memory. {error}")
     if isinstance(error, OSError) and error.errno is not None:

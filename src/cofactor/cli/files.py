@@ -13,7 +13,7 @@ from typing import Any
 
 from cofactor.cli.interrupts import loading
 from cofactor.errors import InvalidInputError, LostRatingsWarning
-from cofactor.files import display_name, is_database, is_there
+from cofactor.files import display_name, exists, is_database
 from cofactor.headers import begins_as_model
 from cofactor.service import task_of
 from cofactor.service.base import ModelService
@@ -173,7 +173,7 @@ def check_there(*files: str | None) -> None:
     from cofactor.datasets.registry import KNOWN
 
     for file in files:
-        if file is not None and not is_there(file) and file not in KNOWN:
+        if file is not None and not exists(file) and file not in KNOWN:
             raise FileNotFoundError(f"{file}: no such file")
 
 

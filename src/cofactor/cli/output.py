@@ -12,12 +12,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cofactor.cli.errors import named, told
+from cofactor.cli.errors import format_text, named
 from cofactor.errors import InputWarning
 from cofactor.files import display_name
 from cofactor.progress import Display, describe
-from cofactor.text import counted, one_line
-from cofactor.text import shown as text_without_controls
+from cofactor.text import one_line, plural, without_controls
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,12 +51,12 @@ def _console_kind() -> type[Console]:
 
         def render_str(self, text: str, **options: Any) -> Any:
             """Render a string, before its width is measured."""
-            return super().render_str(text_without_controls(text), **options)
+            return super().render_str(without_controls(text), **options)
 
         def render(self, *arguments: Any, **options: Any) -> Any:
             """Render anything; strings came through `render_str`, texts which were made elsewhere did not."""
             for segment in super().render(*arguments, **options):
-                yield segment if segment.control else Segment(text_without_controls(segment.text), segment.style)
+                yield segment if segment.control else Segment(without_controls(segment.text), segment.style)
 
     return HumanConsole
 
@@ -69,7 +68,7 @@ def print_json(value: Any) -> None:
 
 def print_result(values: Mapping[str, Any], notes: Sequence[Text] = (), names: Mapping[str, str] | None = None) -> None:
     """Print what a command did as JSON, with the warnings that were shown, and notes, which `show_notes` shows."""
-    print_json({**values, "warnings": _warned, "notes": [one_line(told(text, names)) for text in notes]})
+    print_json({**values, "warnings": _warned, "notes": [one_line(format_text(text, names)) for text in notes]})
 
 
 def _plain(value: Any) -> Any:
@@ -95,7 +94,7 @@ def showing_warnings() -> Iterator[None]:
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    text = one_line(message.told(named()) if isinstance(message, InputWarning) else str(message))
+    text = one_line(message.message(named()) if isinstance(message, InputWarning) else str(message))
     if text not in _warned:
         _warned.append(text)
         note(f"cofactor: warning: {text}")
@@ -104,7 +103,7 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__
 def show_notes(notes: tuple[Text, ...], names: Mapping[str, str] | None = None) -> None:
     """Print the notes of a task for the user; `names` are options of the command, see `cofactor.cli.errors.named`."""
     for text in notes:
-        note(f"cofactor: note: {told(text, names)}")
+        note(f"cofactor: note: {format_text(text, names)}")
 
 
 # ---------------------------------------------------------------- facts and tables
@@ -175,7 +174,7 @@ def write_table(
         if as_json:
             print_result({"out": display_name(out), "rows": n_rows}, (*table.notes, *notes), names)
         else:
-            note(f"wrote {counted(n_rows, 'row', form=',')} to {display_name(out)}")
+            note(f"wrote {plural(n_rows, 'row', form=',')} to {display_name(out)}")
     elif as_json:
         rows = (row for columns in blocks for row in zip(*map(_values, columns.values()), strict=True))
         print_json([dict(zip(table.columns, row, strict=True)) for row in rows])
@@ -204,7 +203,7 @@ def _told(blocks: Iterator[Mapping[str, Any]], display: Display) -> Iterator[Map
     for columns in blocks:
         yield columns
         n_rows += len(next(iter(columns.values())))
-        display.show(detail=counted(n_rows, "row", form=","))
+        display.show(detail=plural(n_rows, "row", form=","))
 
 
 def _values(column: Any) -> list[Any]:
@@ -409,7 +408,7 @@ def write_by_label(measured: EvaluationResult, out: str | None, *, shown: bool, 
         from cofactor.reports.labels import write_label_report
 
         write_label_report(out, measured.by_label, title=measured.facts["data"], lead=f"{measured.title}.")
-        note(f"wrote a page on {counted(len(next(iter(measured.by_label.values()))), 'label', form=',')} to {out}")
+        note(f"wrote a page on {plural(len(next(iter(measured.by_label.values()))), 'label', form=',')} to {out}")
     else:
         from cofactor.service.results import AnswerTable
 
@@ -444,7 +443,7 @@ def _show_labels(title: str, table: LabelTable, *, complete: bool) -> None:
     console.print(grid)
     if len(table) > _LABELS_SHOWN:
         where = "" if complete else ": --out FILE writes them all"
-        console.print(f"[dim]... and {counted(len(table) - _LABELS_SHOWN, 'more label', form=',')}{where}[/dim]")
+        console.print(f"[dim]... and {plural(len(table) - _LABELS_SHOWN, 'more label', form=',')}{where}[/dim]")
 
 
 def _joined(tables: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from cofactor.cli import options
 from cofactor.cli.files import load_model
 from cofactor.cli.interrupts import loading
 from cofactor.errors import InvalidInputError, MissingPackageError
-from cofactor.lazy import garbage_kept
+from cofactor.lazy import gc_disabled
 from cofactor.service import service_of
 from cofactor.service.base import about
 from cofactor.service.served import ModelFile, Served
@@ -34,7 +34,7 @@ def server_for(command: str) -> ModuleType:
     MissingPackageError
         If one of them is not installed.
     """
-    with loading(), garbage_kept():
+    with loading(), gc_disabled():
         try:
             from cofactor import server
         except ModuleNotFoundError as error:

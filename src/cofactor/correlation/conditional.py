@@ -16,6 +16,7 @@ from scipy import linalg, sparse
 from scipy.special import expit
 
 from cofactor.checks import as_weights, check_choice, check_number, relative_weights
+from cofactor.chunked import as_dense, is_sparse
 from cofactor.correlation.similarities import (
     CONSTANT,
     Floats,
@@ -33,8 +34,7 @@ from cofactor.correlation.similarities import (
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit, parallel_for
 from cofactor.limits import CELLS
-from cofactor.passes import as_dense, is_sparse
-from cofactor.problems.classifiers import LogisticProblems, Rotated, rotated
+from cofactor.problems.classifiers import LogisticProblems, RotatedFeatures, rotate_features
 from cofactor.solvers.lbfgs import lbfgs_each
 
 RELEVANCES = ("pearson", "fisher")
@@ -183,7 +183,7 @@ def _overlaps(relevances: NDArray[np.float64], k: int) -> Floats:
     return np.asarray(chosen @ chosen.T)
 
 
-Places = NDArray[np.int64]
+Indices = NDArray[np.int64]
 
 _BLOCK = 1 << 15  #: instances × problems that are in memory together, as many of several tables: a cache holds them
 _MOST = 1 << 21  #: the same where there are more instances, and a few problems share each pass over the features
@@ -201,7 +201,7 @@ def in_blocks(task: Callable[[slice], None], n_problems: int, n_rows: int) -> No
         parallel_for(lambda k: task(slice(k * size, min((k + 1) * size, n_problems))), -(-n_problems // size))
 
 
-def fit_labels(X: Rotated, Y: Floats, alpha: float, weights: Floats) -> tuple[Floats, Floats]:
+def fit_labels(X: RotatedFeatures, Y: Floats, alpha: float, weights: Floats) -> tuple[Floats, Floats]:
     """Return coefficients of labels that vary, intercepts as the last, and minima; see `LogisticProblems`."""
     problems = LogisticProblems(X, Y, alpha, weights)
     theta, value, _ = lbfgs_each(problems, problems.start())
@@ -213,7 +213,7 @@ class Singles:
 
     Parameters
     ----------
-    X : Rotated
+    X : RotatedFeatures
     n_labels : int
         Of labels that vary.
     alpha : float
@@ -222,7 +222,7 @@ class Singles:
         Of the instances.
     """
 
-    def __init__(self, X: Rotated, n_labels: int, alpha: float, weights: Floats) -> None:
+    def __init__(self, X: RotatedFeatures, n_labels: int, alpha: float, weights: Floats) -> None:
         p = len(X.squares) + 1
         self.X, self.alpha, self.weights = X, alpha, weights
         self.theta, self.value = np.empty((n_labels, p)), np.empty(n_labels)
@@ -243,7 +243,7 @@ class Singles:
             for inverse, each in zip(self.inverses[some], varying.T, strict=True):
                 inverse[:] = _inverse_hessian(self.X, each, self.alpha)
 
-    def scaled(self, gradient: Floats, labels: Places) -> Floats:
+    def scaled(self, gradient: Floats, labels: Indices) -> Floats:
         """Return the inverse Hessians of labels, or guesses of them, times the rows of a table."""
         if self.inverses is None:
             return gradient / self.curvature[labels]
@@ -254,7 +254,7 @@ class Singles:
         return result
 
 
-def _inverse_hessian(X: Rotated, curvature: Floats, alpha: float) -> Floats:
+def _inverse_hessian(X: RotatedFeatures, curvature: Floats, alpha: float) -> Floats:
     """Return the inverse Hessian of a logistic regression whose losses have these curvatures."""
     table = np.hstack([X.table, np.ones((len(X.table), 1))])
     hessian = table.T @ (table * curvature[:, None])
@@ -264,7 +264,7 @@ def _inverse_hessian(X: Rotated, curvature: Floats, alpha: float) -> Floats:
     return np.asarray(inverse * scale[:, None] * scale)
 
 
-def fit_pairs(singles: Singles, first: Places, second: Places, alike: Floats) -> Floats:
+def fit_pairs(singles: Singles, first: Indices, second: Indices, alike: Floats) -> Floats:
     r"""Return minima of the negative log-likelihoods of pairs of labels, with penalties.
 
     .. math:: P(y, z | x) \propto \exp(s y + t z + v\, [y = z])
@@ -292,7 +292,7 @@ def fit_pairs(singles: Singles, first: Places, second: Places, alike: Floats) ->
 class _Pairs:
     """The problems of `fit_pairs`; a row of parameters holds those of s, of t, and v."""
 
-    def __init__(self, singles: Singles, first: Places, second: Places, alike: Floats) -> None:
+    def __init__(self, singles: Singles, first: Indices, second: Indices, alike: Floats) -> None:
         self.singles, self.first, self.second = singles, first, second
         observed = singles.observed
         self.observed = np.hstack([observed[first], observed[second], alike[:, None]])
@@ -303,7 +303,7 @@ class _Pairs:
         same = np.clip(alike / total, 0, 1)
         self.of_v = (total * same * (1 - same) + singles.alpha)[:, None]
 
-    def evaluate(self, theta: Floats, which: Places) -> tuple[Floats, Floats]:
+    def evaluate(self, theta: Floats, which: Indices) -> tuple[Floats, Floats]:
         """Return objectives and gradients; states of pairs are weighed by e to their scores less the largest parts."""
         X, weights, k = self.singles.X, self.singles.weights, self.n_each
         s, t, v = X.scores(theta[:, :k]), X.scores(theta[:, k:-1]), theta[:, -1]
@@ -323,7 +323,7 @@ class _Pairs:
         value[~(np.abs(logs) < _FAR * weights.sum()) | ~np.isfinite(gradient).all(axis=1)] = np.inf
         return value, gradient - self.observed[which] + self.penalties * theta
 
-    def scaled(self, gradient: Floats, which: Places) -> Floats:
+    def scaled(self, gradient: Floats, which: Indices) -> Floats:
         """Return gradients times the inverse Hessians at v = 0, where the two labels are independent."""
         k = self.n_each
         parts = gradient[:, :k], gradient[:, k:-1]
@@ -353,7 +353,7 @@ def _varying(Y: Any, weights: Floats | None) -> NDArray[np.int64]:
 class _Prepared(NamedTuple):
     """Instances with a weight above 0, and the labels that vary among them."""
 
-    features: Rotated
+    features: RotatedFeatures
     labels: sparse.csc_array
     weights: Floats
     vary: NDArray[np.int64]
@@ -369,7 +369,9 @@ def _prepared(X: Any, Y: Any, alpha: float, sample_weight: ArrayLike | None) -> 
     vary = _varying(Y, weights)
     weights = np.ones(n) if weights is None else weights
     kept = np.flatnonzero(weights)
-    return _Prepared(rotated(as_dense(features[kept])), sparse.csc_array(labels[kept][:, vary]), weights[kept], vary)
+    return _Prepared(
+        rotate_features(as_dense(features[kept])), sparse.csc_array(labels[kept][:, vary]), weights[kept], vary
+    )
 
 
 def partial_correlation(X: Any, Y: Any, *, alpha: float = 1.0, sample_weight: ArrayLike | None = None) -> Floats:

@@ -15,9 +15,9 @@ from scipy import sparse
 from scipy.special import xlogy
 
 from cofactor.checks import as_weights, refuse_masked
+from cofactor.chunked import as_dense, batches, is_sparse
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.limits import CELLS
-from cofactor.passes import as_dense, batches, is_sparse
 
 Floats = NDArray[np.float64]
 

@@ -14,10 +14,10 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from sklearn.cluster import KMeans
 
 from cofactor.checks import check_flag, check_number, make_generator
+from cofactor.chunked import as_dense
 from cofactor.correlation.similarities import CONSTANT, Floats, as_numbers, as_similarities, co_occurrence
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
-from cofactor.passes import as_dense
 from cofactor.typing import RandomState
 
 Integers = NDArray[np.int64]

@@ -8,7 +8,7 @@
 `read_interactions`                  who clicked, played or bought what, how often, from any such file
 `read_side_features`          what is known of users, or of items, in any such file
 `load_side_features`          what MovieLens knows of its users and films
-`write_table`                 a table to CSV, TSV or Parquet, completely or not at all; `write_blocks` piece by piece
+`write_table`                 a table to CSV, TSV or Parquet, completely or not at all; `write_blocks` block by block
 `bin_ratings`, `bin_edges`    continuous ratings, or counts, to levels
 `Coding`                      what the levels of binned ratings, or of words, stand for
 `make_movies`                 invented films with titles, and ratings like those of MovieLens 100K

@@ -125,11 +125,11 @@ class LabelChunks:
         return _rechunked(self._source.read(self.chunk_rows), self.chunk_rows)
 
 
-def _rechunked(pieces: Iterator[Chunk], rows: int) -> Iterator[Chunk]:
+def _rechunked(chunks: Iterator[Chunk], rows: int) -> Iterator[Chunk]:
     """Yield the same rows in chunks of exactly this many; the last chunk has the rest."""
     held: list[Chunk] = []
     n_held = 0
-    for X, Y in pieces:
+    for X, Y in chunks:
         start = 0
         while n_held + X.shape[0] - start >= rows:
             stop = start + rows - n_held

@@ -15,7 +15,7 @@ from cofactor.datasets.readers import arff, databases, matlab, parquet, svmlight
 from cofactor.datasets.readers.svmlight import ChunkOptions, ChunkSource
 from cofactor.datasets.readers.text import separator_of
 from cofactor.datasets.registry import KnownDataset
-from cofactor.datasets.table import Choose, Offset, Piece, Table, TableOptions
+from cofactor.datasets.table import Choose, Offset, Table, TableChunk, TableOptions
 from cofactor.datasets.types import Holds, LabelDataset
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import (
@@ -50,8 +50,8 @@ class Format:
     table : callable, optional
         Reads a table, whose columns may be ratings or labels: from the content of a file, its name for messages and
         `TableOptions` to a `Table`.
-    pieces : callable, optional
-        Reads such a table piece by piece: see `Source.pieces`.
+    table_chunks : callable, optional
+        Reads such a table in chunks: see `Source.table_chunks`.
     labels : callable, optional
         Reads a file which says itself what its labels are, as a `LabelDataset`: its arguments are the path, `sparse`,
         `name` and `options`.
@@ -65,7 +65,7 @@ class Format:
     recognises: Callable[[bytes], bool]
     holds: Holds | Callable[[bytes, str | None], Holds | None] | None = None
     table: Callable[[bytes, str, TableOptions], Table] | None = None
-    pieces: Callable[[PathLike, TableOptions, Choose, Offset], Iterator[Piece]] | None = None
+    table_chunks: Callable[[PathLike, TableOptions, Choose, Offset], Iterator[TableChunk]] | None = None
     labels: Callable[..., LabelDataset] | None = None
     chunks: Callable[[PathLike, ChunkOptions], ChunkSource] | None = None
     options: tuple[str, ...] = ()
@@ -104,7 +104,7 @@ FORMATS: list[Format] = [
         parquet.looks_like_parquet,
         holds=parquet.holds,
         table=parquet.read_parquet,
-        pieces=parquet.pieces,
+        table_chunks=parquet.chunks,
         chunks=parquet.open_chunks,
         options=("labels", "drop", *_WORDS),
     ),
@@ -119,7 +119,7 @@ FORMATS: list[Format] = [
         options=("zero_based", "n_features", "n_labels"),
     ),
     Format("database", lambda start: False, options=("labels", "drop", *_WORDS)),  # recognised by its address
-    Format("table", _is_any, table=text.read_text, pieces=text.pieces, options=_TABLE),
+    Format("table", _is_any, table=text.read_text, table_chunks=text.chunks, options=_TABLE),
 ]
 
 
@@ -219,8 +219,8 @@ class Source(os.PathLike[str]):
             raise InvalidInputError(expected, advice=advice, place=Place(self.name))
         return (known.table or text.read_text)(data, self.name, options)
 
-    def pieces(self, options: TableOptions, choose: Choose, after: Offset | None = None) -> Iterator[Piece]:
-        """Read it as a table piece by piece, in bounded memory.
+    def table_chunks(self, options: TableOptions, choose: Choose, after: Offset | None = None) -> Iterator[TableChunk]:
+        """Read it as a table in chunks, in bounded memory.
 
         Parameters
         ----------
@@ -233,12 +233,12 @@ class Source(os.PathLike[str]):
 
         Yields
         ------
-        Piece
+        TableChunk
             Some rows, in their order.
         """
         start = unpacked(start_of(self.path))
         parquet.refuse_lost_beginning(start, end_of(self.path, len(parquet.MAGIC)), self.name)
-        yield from (self._format(start).pieces or text.pieces)(self.path, options, choose, after or Offset())
+        yield from (self._format(start).table_chunks or text.chunks)(self.path, options, choose, after or Offset())
 
     def chunks(self, options: ChunkOptions) -> ChunkSource:
         """Open its features and labels for reading in chunks, in bounded memory.

@@ -13,7 +13,7 @@ from cofactor.coding import Coding
 from cofactor.columns import Column
 from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.limits import MAX_LEVELS
-from cofactor.text import counted
+from cofactor.text import plural
 
 Bins: TypeAlias = int | Sequence[float] | NDArray
 BinBy: TypeAlias = Literal["auto", "width", "quantile", "log"]
@@ -254,7 +254,7 @@ def _check_distinct(values: NDArray[np.float64], n: int) -> None:
         return
     most = Argument("bins", found)
     raise InvalidInputError(
-        f"only {counted(found, 'distinct rating')}, too few for {n} bins",
+        f"only {plural(found, 'distinct rating')}, too few for {n} bins",
         argument="bins",
         advice=("take ", most, " or fewer") if found > 2 else ("take ", most) if found == 2 else "",
     )

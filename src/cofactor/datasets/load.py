@@ -16,8 +16,9 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 
+from cofactor.chunked import vstack
 from cofactor.datasets import registry
 from cofactor.datasets.formats import FORMATS, Format, open_data
 from cofactor.datasets.levels import BinBy, Bins
@@ -25,14 +26,14 @@ from cofactor.datasets.readers.arff import LabelAttributes, read_arff
 from cofactor.datasets.readers.features import SideTable
 from cofactor.datasets.readers.label_tables import read_label_table
 from cofactor.datasets.readers.matlab import read_mat
-from cofactor.datasets.readers.matrices import Form, in_form, indicator, stacked
+from cofactor.datasets.readers.matrices import Form, in_form, indicator
 from cofactor.datasets.readers.ratings import read_ratings
 from cofactor.datasets.readers.text import QUOTES, read_text
 from cofactor.datasets.registry import KnownDataset
 from cofactor.datasets.table import Table, TableOptions, is_frame, numbers_of
 from cofactor.datasets.types import LabelDataset, RatingDataset
 from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
-from cofactor.files import PathLike, display_name, is_there, read_bytes, to_utf8
+from cofactor.files import PathLike, display_name, exists, read_bytes, to_utf8
 from cofactor.text import did_you_mean
 
 _WHOLE_STARS = np.arange(1.0, 6.0)
@@ -511,7 +512,7 @@ def load_labels(
             raise InvalidInputError((*what, " are for files and known data sets, not for frames"))
         return read_label_table(name_or_path, sparse=sparse, **given)
     entry = registry.KNOWN.get(os.fspath(name_or_path))
-    if entry is None and not is_there(name_or_path):
+    if entry is None and not exists(name_or_path):
         raise _unknown(name_or_path)
     if entry is not None and entry.task != "labels":
         raise InvalidInputError(
@@ -587,8 +588,8 @@ def _stack(first: LabelDataset, second: LabelDataset) -> LabelDataset:
     """Rows of the first, then rows of the second; both must have the same columns."""
     if first.label_names != second.label_names:
         raise InvalidInputError(f"{first.name} and {second.name} have different labels")
-    X = stacked([first.X, second.align(first.feature_names)])
-    return replace(first, X=X, Y=stacked([first.Y, second.Y]))
+    X = vstack([first.X, second.align(first.feature_names)])
+    return replace(first, X=X, Y=vstack([first.Y, second.Y]))
 
 
 # ------------------------------------------------------------------------------------------ shifted labels
@@ -626,8 +627,8 @@ def _shifted(name: str, path: Path, offsets: Path, aligned: Aligned, sparse: For
         Y.append(rows[:, start : start + L])
     return LabelDataset(
         name=path.name,
-        X=in_form(vstack(X, format="csr"), sparse, str(path)),
-        Y=indicator(vstack(Y, format="csr"), str(path)),
+        X=in_form(vstack(X), sparse, str(path)),
+        Y=indicator(vstack(Y), str(path)),
         feature_names=whole.feature_names[:header],
         label_names=whole.feature_names[header:],
         description=f"{whole.description}, labels realigned",

@@ -332,7 +332,7 @@ def make_interactions(
         )
     rng = make_generator(random_state)
     truth = _truth(rng, n_users, n_items, n_factors, tail)
-    counts = shared_out(rng.random(n_users) ** -0.5, n_interactions, 1, max(1, int(_MOST * n_items)))
+    counts = apportion(rng.random(n_users) ** -0.5, n_interactions, 1, max(1, int(_MOST * n_items)))
     ladders = np.cumsum(truth.items, axis=1, dtype=np.float64) + np.arange(n_factors)[:, None]
     ladders[:, -1] = np.arange(1, n_factors + 1)
     firsts = np.concatenate([[0], np.cumsum(counts)])
@@ -399,7 +399,7 @@ def make_events(
     rng = make_generator(random_state)
     truth = _truth(rng, n_users, n_items, n_factors, tail)
     selling = np.exp(np.minimum(_SELLING * rng.standard_normal(n_items), 0))
-    users = np.repeat(np.arange(n_users), shared_out(rng.random(n_users) ** -0.5, n_views, 1, n_views))
+    users = np.repeat(np.arange(n_users), apportion(rng.random(n_users) ** -0.5, n_views, 1, n_views))
     factors = _drawn(rng, np.cumsum(truth.users, axis=1, dtype=np.float64)[users])
     ladders = np.cumsum(truth.items, axis=1, dtype=np.float64) + np.arange(n_factors)[:, None]
     items = np.searchsorted(ladders.ravel(), factors + rng.random(n_views) * (1 - 1e-6), side="right") % n_items
@@ -433,7 +433,7 @@ def _truth(rng: np.random.Generator, n: int, m: int, d: int, tail: float) -> Int
     return InteractionTruth(users, (items / items.sum(axis=1, keepdims=True)).astype(np.float32))
 
 
-def shared_out(weights: NDArray[np.float64], total: int, least: int, most: int) -> NDArray[np.int64]:
+def apportion(weights: NDArray[np.float64], total: int, least: int, most: int) -> NDArray[np.int64]:
     """Share a total out by weights, between `least` and `most` each; those at the limit leave their share to others."""
     counts = np.full(len(weights), least)
     for _ in range(_ROUNDS):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from cofactor.checks import check_number, make_generator
 from cofactor.datasets.readers.label_tables import read_label_table
 from cofactor.datasets.types import LabelDataset
-from cofactor.text import counted
+from cofactor.text import plural
 from cofactor.typing import RandomState
 
 _WORDS = "articles.toml"
@@ -186,7 +186,7 @@ def make_articles(
         tuple(tuple(known.tags[k] for k in np.flatnonzero(row)) for row in some) for some in (seen, about)
     )
     data = read_label_table(pa.table({"text": texts, "tags": list(map(list, tags))}), "tags", text="text", sparse=True)
-    description = f"{counted(n_articles, 'made-up news article', form=',')} with tags"
+    description = f"{plural(n_articles, 'made-up news article', form=',')} with tags"
     return replace(data, name="articles", description=description), Articles(tuple(texts), tags, all_tags)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cofactor.checks import check_number, make_generator
 from cofactor.datasets.readers.features import SideTable
-from cofactor.datasets.synthetic import shared_out
+from cofactor.datasets.synthetic import apportion
 from cofactor.datasets.types import RatingDataset
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.typing import RandomState
@@ -169,7 +169,7 @@ def _popularity(rng: np.random.Generator, m: int) -> tuple[NDArray[np.float64], 
 def _counts(rng: np.random.Generator, n: int, m: int, n_ratings: int) -> NDArray[np.int64]:
     """Return how many films each user rates: a few, and a share of the rest that has a long tail."""
     tail = rng.weibull(0.8, size=n)
-    return shared_out(tail, n_ratings, max(1, int(_FEWEST * n_ratings / n)), int(np.ceil(_MOST * m)))
+    return apportion(tail, n_ratings, max(1, int(_FEWEST * n_ratings / n)), int(np.ceil(_MOST * m)))
 
 
 def _watched(

@@ -380,7 +380,7 @@ class Offset:
 
 
 @dataclass(frozen=True)
-class Piece:
+class TableChunk:
     """Some rows of a file.
 
     Attributes

@@ -15,7 +15,7 @@ from cofactor.coding import Coding
 from cofactor.datasets.levels import BinBy, Bins, bin_edges, bin_ratings, warn_of_empty
 from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
 from cofactor.recipe import Recipe
-from cofactor.text import counted, few
+from cofactor.text import plural, shorten
 
 #: What a file holds: ratings, features with labels, only the names of labels, or a model.
 Holds: TypeAlias = Literal["ratings", "labels", "names of labels", "model"]
@@ -235,8 +235,8 @@ class RatingDataset:
         else:
             scale = f"scale {self.scale[0]:g} to {self.scale[-1]:g} in {len(self.scale)} levels"
         return (
-            f"RatingDataset({self.name!r}: {counted(self.n_ratings, 'rating')}, {counted(self.n_users, 'user')}, "
-            f"{counted(self.n_items, 'item')}, {scale})"
+            f"RatingDataset({self.name!r}: {plural(self.n_ratings, 'rating')}, {plural(self.n_users, 'user')}, "
+            f"{plural(self.n_items, 'item')}, {scale})"
         )
 
 
@@ -262,8 +262,8 @@ class InteractionDataset(RatingDataset):
     def __repr__(self) -> str:
         counts = f", counts {self.y.min():g} to {self.y.max():g}" if self.n_ratings and (self.y != 1).any() else ""
         return (
-            f"InteractionDataset({self.name!r}: {counted(self.n_ratings, 'interaction')}, "
-            f"{counted(self.n_users, 'user')}, {counted(self.n_items, 'item')}{counts})"
+            f"InteractionDataset({self.name!r}: {plural(self.n_ratings, 'interaction')}, "
+            f"{plural(self.n_users, 'user')}, {plural(self.n_items, 'item')}{counts})"
         )
 
 
@@ -344,7 +344,7 @@ class LabelDataset:
                 (
                     Argument("Y"),
                     (
-                        f" has shape {self.Y.shape}, but there are {counted(n, 'instance')} "
+                        f" has shape {self.Y.shape}, but there are {plural(n, 'instance')} "
                         f"and {len(self.label_names)} label names"
                     ),
                 ),
@@ -459,7 +459,7 @@ class LabelDataset:
         missing = [name for name in feature_names if name not in position and not name.startswith(prefixes)]
         if missing:
             raise InvalidInputError(
-                f"no feature {few(missing)}; expected {counted(len(feature_names), 'feature')} as trained",
+                f"no feature {shorten(missing)}; expected {plural(len(feature_names), 'feature')} as trained",
                 place=Place(self.name),
             )
         wanted = set(feature_names)
@@ -467,7 +467,7 @@ class LabelDataset:
         unseen = [name for name in self.feature_names if name not in wanted]
         extra = [name for name in unseen if not name.startswith(spread)] if spread else unseen
         if extra:
-            raise InvalidInputError(f"feature {few(extra)} was not there in training", place=Place(self.name))
+            raise InvalidInputError(f"feature {shorten(extra)} was not there in training", place=Place(self.name))
         columns = np.array([position.get(name, len(position)) for name in feature_names])
         self._warn_of_unseen([name for name in unseen if self.X[:, [position[name]]].sum()])
         if is_sparse(self.X):
@@ -478,7 +478,7 @@ class LabelDataset:
     def _warn_of_unseen(self, names: list[str]) -> None:
         if names:
             warnings.warn(
-                f"{self.name}: {few(names)} did not occur in training; all columns of this feature are 0 for it",
+                f"{self.name}: {shorten(names)} did not occur in training; all columns of this feature are 0 for it",
                 UserWarning,
                 stacklevel=3,
             )
@@ -486,9 +486,9 @@ class LabelDataset:
     def __repr__(self) -> str:
         form = "sparse" if is_sparse(self.X) else "dense"
         sizes = (
-            counted(self.n_instances, "instance"),
-            counted(self.n_features, "feature"),
-            counted(self.n_labels, "label"),
+            plural(self.n_instances, "instance"),
+            plural(self.n_features, "feature"),
+            plural(self.n_labels, "label"),
         )
         return f"LabelDataset({self.name!r}: {', '.join(sizes)}, {self.cardinality:.3f} labels per instance, {form})"
 

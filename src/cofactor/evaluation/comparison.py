@@ -50,7 +50,7 @@ from cofactor.model.splits import Parts
 from cofactor.model.times import seconds_of, timed_pairs
 from cofactor.ratings.features import FeatureTable, takes_features
 from cofactor.ratings.ranking.popularity import Popularity
-from cofactor.text import counted, did_you_mean
+from cofactor.text import did_you_mean, plural
 from cofactor.version import __version__
 
 
@@ -872,6 +872,6 @@ def _facts(estimators: Mapping[str, Any], asked: Request) -> dict[str, str]:
 def _extent(data: Source) -> str:
     if data.task == "ratings":
         beside = "".join(f", {name.replace('_', ' ')}" for name in sorted(data.features))
-        return counted(len(data.y), "rating", form=",") + beside
+        return plural(len(data.y), "rating", form=",") + beside
     (n, n_features), n_labels = np.shape(data.X), np.shape(data.y)[1]
-    return f"{counted(n, 'instance', form=',')}, {n_features:,} features, {n_labels:,} labels"
+    return f"{plural(n, 'instance', form=',')}, {n_features:,} features, {n_labels:,} labels"

@@ -14,7 +14,7 @@ from sklearn.utils import _safe_indexing, check_consistent_length
 from cofactor.datasets import InteractionDataset
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.evaluation.keys import plain_value
-from cofactor.interrupts import ending_all
+from cofactor.interrupts import propagate_interrupt
 from cofactor.metrics.probabilities import probability_report
 from cofactor.metrics.ratings import mean_absolute_error, rating_report
 from cofactor.metrics.scale import as_scale
@@ -150,7 +150,7 @@ def evaluate(
         if unused := [name for name, table in given.items() if table is not None]:
             raise InvalidTypeError(f"{type(model).__name__} takes no features: leave out {' and '.join(unused)}")
         features = {}
-    with ending_all():
+    with propagate_interrupt():
         return [
             measure_ratings(model, X, ratings, parts, levels, times, features=features)
             for parts in parts_of(splitter, X, ratings)

@@ -25,7 +25,7 @@ from cofactor.evaluation.protocols import check_lengths, features_by_name
 from cofactor.evaluation.significance import Scores, holm
 from cofactor.evaluation.store import Run
 from cofactor.evaluation.tables import TableCell, aligned_lines, side_by_side
-from cofactor.interrupts import ending_all
+from cofactor.interrupts import propagate_interrupt
 from cofactor.metrics import catalogue, topn
 from cofactor.metrics.directions import greater_is_better
 from cofactor.metrics.probabilities import CalibrationBins
@@ -34,7 +34,7 @@ from cofactor.metrics.user_means import UserMean, user_difference, user_mean
 from cofactor.model.named_splits import by_times, kind_of, parts_of, splitter_of
 from cofactor.model.splits import Parts
 from cofactor.model.times import pairs_for, timed_pairs
-from cofactor.problems.choice import among_the_next
+from cofactor.problems.choice import inclusion_probabilities
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.features import FeatureTable, new_rows, takes_features
 from cofactor.ratings.ids import IdMap
@@ -42,7 +42,7 @@ from cofactor.ratings.interactions import as_numbers, read_pairs, split_xy
 from cofactor.ratings.ranking.base import ImplicitModel
 from cofactor.ratings.ranking.counts import counts_apart
 from cofactor.ratings.ranking.popularity import Popularity
-from cofactor.text import counted, did_you_mean, without_zero
+from cofactor.text import did_you_mean, plural, without_zero
 from cofactor.typing import RandomState, SideFeatures
 
 Table = sparse.csr_array
@@ -192,7 +192,7 @@ class RecommendationScores:
     interactions : mapping of str to CalibrationBins
         Of methods with P(interact), for the 100 likeliest items of each user: how likely each is among the user's
         held-out items, a random part of all items of the user, or where a protocol splits by time the last of them
-        (`cofactor.problems.choice.among_the_next`), and how many were, with errors over users.
+        (`cofactor.problems.choice.inclusion_probabilities`), and how many were, with errors over users.
         `cofactor.plots.plot_interaction_reliability` draws it.
 
     Examples
@@ -370,7 +370,7 @@ class RecommendationScores:
         )
         n = self.facts.get("users_left_out", 0)
         left_out = (
-            [f"{counted(n, 'user', form=',')} of test parts, whom training does not know, are left out"] if n else []
+            [f"{plural(n, 'user', form=',')} of test parts, whom training does not know, are left out"] if n else []
         )
         return "\n".join(
             [*lines[1:], "", below, *left_out, *self._pairs_in_words(self.metrics[0]), *self._interactions_in_words()]
@@ -606,7 +606,7 @@ def evaluate_recommendations(
     parts = list(parts_of(splitter, X, asked.y))
     rows: dict[str, list[_Row]] = {name: [] for name in everyone}
     n_left_out = 0
-    with ending_all():
+    with propagate_interrupt():
         for k, part in enumerate(parts):
             split = asked.split(part)
             n_left_out += split.n_left_out
@@ -772,7 +772,7 @@ def _chances(found: Any, asked: RecommendationData, split: Split, ordered: bool)
     lists = _numbers(asked.items, found.items)
     rows, places = np.nonzero(lists >= 0)
     held_out = np.asarray(split.anything[rows, lists[rows, places]]).ravel() > 0
-    chances = among_the_next(np.nan_to_num(found.p_interact), np.diff(split.anything.indptr), ordered)
+    chances = inclusion_probabilities(np.nan_to_num(found.p_interact), np.diff(split.anything.indptr), ordered)
     return chances[rows, places], held_out, split.users[rows]
 
 

@@ -30,10 +30,10 @@ from cofactor.errors import InvalidTypeError
 from cofactor.evaluation.keys import code_digest, function_name
 from cofactor.evaluation.store import Measures, ResultStore, Run
 from cofactor.files import PathLike
-from cofactor.interrupts import ending_all
+from cofactor.interrupts import propagate_interrupt
 from cofactor.kernels.threads import library_limit, n_threads, thread_limit
 from cofactor.model.parallel import in_workers
-from cofactor.text import counted
+from cofactor.text import plural
 from cofactor.version import __version__
 
 _FRAMES = 3  #: last places of a traceback that are kept
@@ -279,7 +279,7 @@ class _Run:
 
     def all_results(self) -> list[Run]:
         """Return the results that are stored, and compute what is missing."""
-        with _interrupted_once(), ending_all():
+        with _interrupted_once(), propagate_interrupt():
             try:
                 self._look_up()
                 while self.missing:
@@ -356,7 +356,7 @@ class _Run:
 
     def _summary(self) -> str:
         where = "are lost, since there is no store" if self.store is None else f"are kept in {self.store.path}"
-        total = counted(self.total, "cell", form=",")
+        total = plural(self.total, "cell", form=",")
         return f"interrupted: {len(self.results):,} of {total} are done and {where}"
 
 

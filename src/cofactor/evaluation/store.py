@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from cofactor.errors import InputWarning
 from cofactor.files import PathLike, is_full, replacing
-from cofactor.text import counted
+from cofactor.text import plural
 
 Measures = Mapping[str, Any]
 """What a cell measures, by name: numbers, strings, lists of them."""
@@ -181,7 +181,7 @@ class ResultStore:
         if damaged:
             warnings.warn(
                 InputWarning(
-                    f"{self.path}: {counted(len(damaged), 'result', form=',')} not as written, and computed again; "
+                    f"{self.path}: {plural(len(damaged), 'result', form=',')} not as written, and computed again; "
                     f"the first is {damaged[0]}"
                 ),
                 stacklevel=3,

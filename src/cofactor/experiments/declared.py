@@ -20,14 +20,14 @@ from cofactor.datasets.registry import KNOWN
 from cofactor.errors import InvalidInputError, Place
 from cofactor.evaluation import Search
 from cofactor.evaluation.comparison import Comparison, checked, compare
-from cofactor.files import PathLike, is_database, is_there
+from cofactor.files import PathLike, exists, is_database
 from cofactor.labels import MODELS as LABEL_MODELS
 from cofactor.labels import LabelModel
 from cofactor.metrics import LABEL_METRICS
 from cofactor.model.named_splits import Task
 from cofactor.model.selection.grid import check_grid, check_names
 from cofactor.ratings import MODELS as RATING_MODELS
-from cofactor.text import did_you_mean, folded
+from cofactor.text import did_you_mean, normalize_name
 
 _KEYS = ("title", "data", "methods", "splits", "n_splits", "seeds", "metrics", "grid_metric", "at", "likes")
 _METHOD_KEYS = ("name", "model", "parameters", "grid")
@@ -223,11 +223,11 @@ def _methods(tables: Any, grid_metric: Any, file: _Key) -> tuple[Task, dict[str,
 
 def _kind_of(name: str, key: _Key) -> tuple[Task, type[Any]]:
     """Return task and class of a model; case, hyphens and underscores do not matter."""
-    plain = {folded(known): (task, kind) for task, kinds in _MODELS.items() for known, kind in kinds.items()}
-    if folded(name) not in plain:
+    plain = {normalize_name(known): (task, kind) for task, kinds in _MODELS.items() for known, kind in kinds.items()}
+    if normalize_name(name) not in plain:
         names = sorted(known for kinds in _MODELS.values() for known in kinds)
         raise key.error(f"there is no model {name!r}", did_you_mean(name, names))
-    return plain[folded(name)]
+    return plain[normalize_name(name)]
 
 
 def _estimator(kind: type[Any], parameters: Mapping[str, Any], key: _Key) -> Any:
@@ -280,7 +280,7 @@ def _data_set(given: Any, task: Task, key: _Key, folder: Path) -> RatingDataset 
     if source in KNOWN and KNOWN[source].task != task:
         raise key.error(f"{source} holds {KNOWN[source].task}, but the methods are for {task}")
     path = source if is_database(source) else folder / source
-    if source not in KNOWN and not is_there(path):
+    if source not in KNOWN and not exists(path):
         known = [name for name, entry in KNOWN.items() if entry.task == task]
         raise key.error(f"{source}: no such file, and no known data set", did_you_mean(source, known))
     where = source if source in KNOWN else path

@@ -85,14 +85,14 @@ def _both_errors(
 # ---------------------------------------------------------------- errors
 
 
-def errors_on_rest(
+def holdout_errors(
     method: str, data: str, split: str, seed: int, *, settings: Settings, made: Settings | None = None
 ) -> dict[str, float]:
     """Fit to a random 80 % of the ratings; return errors on the other 20 %, and training errors.
 
     Examples
     --------
-    >>> errors = errors_on_rest("ALS", "toy", "", 0, settings={"alpha": 1.0}, made={"n_users": 40, "n_items": 30})
+    >>> errors = holdout_errors("ALS", "toy", "", 0, settings={"alpha": 1.0}, made={"n_users": 40, "n_items": 30})
     >>> sorted(errors)
     ['fre', 'mae', 'nmae', 'rmse', 'train_mae', 'train_nmae', 'zero_one']
     """
@@ -114,7 +114,7 @@ def errors_tuned(
     high: float,
     made: Settings | None = None,
 ) -> dict[str, float]:
-    """As `errors_on_rest`, at the alpha whose training error lies between `low` and `high`.
+    """As `holdout_errors`, at the alpha whose training error lies between `low` and `high`.
 
     It is found by bisection on its logarithm: the training error grows with alpha, and no test rating is looked at.
     Where no alpha does it, as with few factors, the one that comes nearest is taken and ``reached`` is 0.

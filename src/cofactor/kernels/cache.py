@@ -41,7 +41,7 @@ from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
 from cofactor.files import cache_dir
-from cofactor.progress import Compilation, tell
+from cofactor.progress import Compilation, log_line
 
 #: Processors for which kernels are built ahead, and what one of them must have.
 BASELINE = "x86-64-v3"
@@ -420,7 +420,7 @@ event.register("numba:compile", _Listener())  # type: ignore[no-untyped-call]
 def _say_once(subject: str, text: str) -> None:
     if subject not in _said:
         _said.add(subject)
-        tell(text)
+        log_line(text)
 
 
 #: Instructions of a kernel from which on those that call it hold no copy of it: LLVM would not make it a part of
@@ -580,4 +580,4 @@ def _explain(prebuilt: Path) -> None:
         ours, theirs = _compiler(), header["compiler"]
         other = [f"{name} {theirs.get(name)} (here {ours[name]})" for name in ours if ours[name] != theirs.get(name)]
         if other:
-            tell(f"kernels built ahead are for {', '.join(other)}: they are compiled here instead")
+            log_line(f"kernels built ahead are for {', '.join(other)}: they are compiled here instead")

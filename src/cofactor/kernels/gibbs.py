@@ -17,7 +17,7 @@ from cofactor.kernels.random import normal, single_uniforms, stream, uniform
 from cofactor.kernels.ridge import prior_equations
 
 #: Stands for an infinite threshold: no probability is left beyond it.
-FAR = 1e3
+INFINITE = 1e3
 
 #: A zero in the precision of scores, latent scores and probabilities of levels.
 SINGLE = np.float32(0)
@@ -107,8 +107,8 @@ def score(u, v, biased):  # type: ignore[no-untyped-def]
 def boundaries(gaps, out):  # type: ignore[no-untyped-def]
     """Write θ_0 … θ_R for log-gaps a: θ_1 = a_1, θ_r = θ_{r-1} + exp(a_r), and infinity on both sides."""
     R = len(gaps) + 1
-    out[0] = -FAR
-    out[R] = FAR
+    out[0] = -INFINITE
+    out[R] = INFINITE
     out[1] = gaps[0]
     for r in range(1, R - 1):
         out[r + 1] = out[r] + np.exp(gaps[r])
@@ -444,8 +444,8 @@ def fold_ordinal_columns(  # type: ignore[no-untyped-def]
         upper = empty(n, np.int64)
         for k in range(n):
             first = k * (n_thresholds + 2)
-            theta[first] = -FAR
-            theta[first + n_thresholds + 1] = FAR
+            theta[first] = -INFINITE
+            theta[first + n_thresholds + 1] = INFINITE
             for r in range(n_thresholds):
                 theta[first + 1 + r] = root[k] * (thresholds[users[k], r] - mean[k])
             upper[k] = first + levels[indptr[j] + k]

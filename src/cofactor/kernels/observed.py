@@ -10,7 +10,7 @@ from cofactor.kernels.arrays import empty, zeros
 from cofactor.kernels.compile import inlined, kernel
 from cofactor.kernels.lanes import AHEAD, LANES, fetch, filled, load_from, store_at, total
 
-FAR = 1 << 18  #: numbers of V that lie near wherever they are
+CACHED = 1 << 18  #: numbers of V that a cache holds
 
 
 @inlined
@@ -43,7 +43,7 @@ def scores(lo, hi, indptr, indices, A, U, V, b, c, out):  # type: ignore[no-unty
     U and V are of `pad_to_lanes`; A may be U itself.
     """
     width = U.shape[1]
-    far = len(V) * width > FAR
+    far = len(V) * width > CACHED
     zero = filled(U.dtype.type(0))
     for i in range(lo, hi):
         for f in range(A.shape[1]):
@@ -89,7 +89,7 @@ def accumulate(lo, hi, indptr, indices, order, source, weights, V, out):  # type
             weights[k] = source[order[k]]
     d = out.shape[1]
     width = V.shape[1]
-    far = len(V) * width > FAR
+    far = len(V) * width > CACHED
     sums = empty(width, V.dtype)
     for i in range(lo, hi):
         for f in range(width):

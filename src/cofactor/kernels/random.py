@@ -33,13 +33,13 @@ def stream(key, number):  # type: ignore[no-untyped-def]
     return mix(key + _STEP * (np.uint64(number) + np.uint64(1)))
 
 
-def moved_on(key: np.uint64, n: int) -> np.uint64:
+def advance(key: np.uint64, n: int) -> np.uint64:
     """Return the key whose stream of row i is that of row n + i of this one.
 
     Examples
     --------
     >>> key = fold(1, 2)
-    >>> bool(stream(moved_on(key, 40), 2) == stream(key, 42))
+    >>> bool(stream(advance(key, 40), 2) == stream(key, 42))
     True
     """
     return np.uint64((int(key) + int(_STEP) * n) & 0xFFFFFFFFFFFFFFFF)

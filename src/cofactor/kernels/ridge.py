@@ -5,7 +5,7 @@ and the target, which counts as feature p. Sums over `_CHUNK` entries are in the
 in double precision; for a row with fewer entries than features they are in double precision at once, since only the
 ridge keeps its equations regular. They are solved in double precision.
 
-Features come as a table of `lined_up`. Tables of equations, G, hold p + 1 rows of whole `LANES` of double precision,
+Features come as a table of `pad_features`. Tables of equations G hold p + 1 rows of whole `LANES` of double precision,
 from the diagonal on, one after another; what is below the diagonal is not read. They are solved by G = L D Lᵀ: unlike
 with roots of pivots, the way from one row to the next has no division and no root but 1 / D.
 
@@ -45,7 +45,7 @@ _EPS, _TINY = (float(one) for one in (np.finfo(np.float64).eps, np.finfo(np.floa
 _CHUNK = 64  #: entries whose features are copied to one place, which stays in a first-level cache
 
 
-def lined_up(
+def pad_features(
     features: NDArray[Any], p: int, offsets: NDArray[Any] | None = None, dtype: DTypeLike = np.float64
 ) -> NDArray[Any]:
     """Return the features of each column as whole rows of `LANES` numbers that begin at a line of memory.
@@ -65,7 +65,7 @@ def lined_up(
 
     Examples
     --------
-    >>> table = lined_up(np.ones((2, 3)), 4, np.array([5.0, 6.0]))
+    >>> table = pad_features(np.ones((2, 3)), 4, np.array([5.0, 6.0]))
     >>> table.shape, table[1, :6]
     ((2, 16), array([ 1.,  1.,  1.,  1., -6.,  0.]))
     """

@@ -32,6 +32,7 @@ from cofactor.checks import (
     make_generator,
     relative_weights,
 )
+from cofactor.chunked import batches, take_rows, zip_chunks
 from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.calibration import CONSTANT_SCORE, COVERS, Calibration
@@ -104,12 +105,11 @@ from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import Estimator, learned, param
 from cofactor.model.explanations import Explanation
 from cofactor.model.facts import Facts, summary
+from cofactor.model.html import html_of
 from cofactor.model.offered import kinds_of, offered_if
 from cofactor.model.progress import Monitor
-from cofactor.model.shown import html_of
 from cofactor.model.size import refuse_too_large
 from cofactor.model.state import check_course, head_of, member, of_head, packed, unpacked
-from cofactor.passes import batches, rows_of, together
 from cofactor.recipe import Recipe
 from cofactor.solvers.result import Callback
 from cofactor.typing import Features, Labels, RandomState
@@ -352,7 +352,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             for kind in (ConvergenceWarning, InputWarning):  # the model itself has warned
                 warnings.simplefilter("ignore", kind)
             part._fit_nonconstant(data.rows(np.flatnonzero(train), data.monitor.inside(f"held-out part {k + 1}")))
-        blocks = map(part._all_scores, part._blocks(rows_of(data.features, rows)))
+        blocks = map(part._all_scores, part._blocks(take_rows(data.features, rows)))
         shape = len(rows), data.labels.shape[1]
         if shape[0] * shape[1] <= _DOUBLE:
             return np.concatenate(list(blocks))
@@ -1090,9 +1090,9 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
     def _blocks(self, X: CheckedFeatures) -> Iterator[CheckedFeatures]:
         """Yield blocks of rows, so that the scores of all instances are not in memory at the same time."""
         height = max(1, _SCORES_PER_BLOCK // len(self.label_names_))
-        for (part,) in together(X):
-            few = part.shape[0] <= height  # a slice of sparse features is a copy
-            yield from (part,) if few else (part[rows] for rows in batches(part.shape[0], height))
+        for (chunk,) in zip_chunks(X):
+            few = chunk.shape[0] <= height  # a slice of sparse features is a copy
+            yield from (chunk,) if few else (chunk[rows] for rows in batches(chunk.shape[0], height))
 
     # ---------------------------------------------------------------- for the choice of parameters
 

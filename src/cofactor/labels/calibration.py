@@ -162,19 +162,19 @@ def _sums(
 ) -> NDArray[np.float64]:
     """Return what `platt_sums` adds up."""
     out = np.zeros((5, scores.shape[1]))
-    for here, part in in_double(scores):
+    for here, part in double_blocks(scores):
         platt_sums(
             part, np.ascontiguousarray(w[here]), scale.middle, scale.unit, theta[0], theta[1], CONSTANT_SCORE, out
         )
     return out
 
 
-def in_double(scores: NDArray[Any]) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+def double_blocks(scores: NDArray[Any]) -> Iterator[tuple[slice, NDArray[np.float64]]]:
     """Yield blocks of rows in double precision, and where they are: kernels take no other precision or order.
 
     Examples
     --------
-    >>> [(here.start, part.dtype.name) for here, part in in_double(np.ones((5, 2), np.float32))]
+    >>> [(here.start, part.dtype.name) for here, part in double_blocks(np.ones((5, 2), np.float32))]
     [(0, 'float64')]
     """
     for start in range(0, len(scores), _ROWS):
@@ -333,7 +333,7 @@ def _clip_slopes(
 def context_rows(logits: NDArray[Any]) -> NDArray[np.float64]:
     """Return what `rows_of_logits` says of each row."""
     rows = np.empty((len(logits), 4))
-    for here, part in in_double(logits):
+    for here, part in double_blocks(logits):
         rows_of_logits(part, CONSTANT_SCORE, rows[here])
     lonely = rows[:, :2] <= -CONSTANT_SCORE  # no other label
     rows[:, :2][lonely] = 0.0
@@ -367,7 +367,7 @@ def _context_weights(
     """Return the weights of the largest likelihood, from a start; the gradient of each row, (n, 4), and the Hessian."""
     for _ in range(15):
         sums, hessian = np.zeros(targets.shape), 1e-3 * np.eye(4)
-        for here, part in in_double(logits):
+        for here, part in double_blocks(logits):
             context_sums(part, rows[here], w[here], beta, CONSTANT_SCORE, sums[here], hessian)
         left = targets - sums
         step = np.linalg.solve(hessian, left.sum(axis=0))
@@ -393,7 +393,7 @@ def _context_targets(
 def _log_partition(logits: NDArray[Any], rows: NDArray[np.float64], beta: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return Σ log(1 + exp(z)) of each row, with z its logits in context."""
     found = np.empty(len(logits))
-    for here, part in in_double(logits):
+    for here, part in double_blocks(logits):
         log_partition(part, rows[here], beta, CONSTANT_SCORE, found[here])
     return found
 
@@ -494,7 +494,7 @@ class Calibration:
         logits[constant] = scores[constant]
         if self.context is not None:
             rows = context_rows(logits)
-            for here, part in in_double(logits):
+            for here, part in double_blocks(logits):
                 apply_context(part, rows[here], self.context, CONSTANT_SCORE)
                 logits[here] = part
         return logits if self.recorded is None else _of_recorded(logits, self.recorded)

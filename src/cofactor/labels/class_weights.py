@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.features import column_means
 from cofactor.labels.training_data import TrainingData
-from cofactor.text import few
+from cofactor.text import shorten
 
 BALANCED = "balanced"
 
@@ -60,7 +60,7 @@ def check_class_weight(name: str, class_weight: Any) -> None:
         raise InvalidInputError("expected finite numbers above 0", argument=name, found=class_weight)
 
 
-def settled_weights(model: Any) -> dict[str, Any]:
+def resolved_weights(model: Any) -> dict[str, Any]:
     """Return the parameter `class_weight` for copies that learn from the labels that vary alone; nothing for None."""
     each = _in_order(model)
     return {} if each is None else {"class_weight": each}
@@ -84,7 +84,7 @@ def _in_order(model: Any) -> list[float] | str | None:
         by_name = {str(name): float(weight) for name, weight in given.items()}
         extra = [name for name in by_name if name not in set(map(str, names))]
         if extra:
-            raise InvalidInputError(f"there is no label {few(extra)}", argument="class_weight", found=given)
+            raise InvalidInputError(f"there is no label {shorten(extra)}", argument="class_weight", found=given)
         each = [by_name.get(str(name), 1.0) for name in names]
     else:
         each = np.asarray(given, dtype=np.float64).tolist()

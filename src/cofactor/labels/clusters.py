@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.chunked import is_sparse
 from cofactor.kernels.clusters import divide
 from cofactor.kernels.threads import library_limit
 from cofactor.labels.features import CheckedFeatures, squared_lengths
-from cofactor.passes import is_sparse
 
 _POWER_STEPS = 10  #: k-means only starts from the longest axis, so it need not be exact
 

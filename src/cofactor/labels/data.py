@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.checks import check_sparse, check_text, one_of, refuse_masked
+from cofactor.chunked import is_sparse
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.frames import as_frame
 from cofactor.labels.features import (
@@ -29,9 +30,8 @@ from cofactor.labels.features import (
     first_without_number,
 )
 from cofactor.model.convergence import callers_level
-from cofactor.passes import is_sparse
 from cofactor.recipe import Recipe
-from cofactor.text import did_you_mean, few
+from cofactor.text import did_you_mean, shorten
 from cofactor.typing import Labels
 
 _CONTAINERS = ("array", "pandas", "polars")
@@ -342,8 +342,8 @@ def in_trained_order(labels: sparse.csr_array, names: NDArray[Any] | None, train
         if not missing and not extra:
             return labels if given == wanted else canonical(labels[:, [position[name] for name in wanted]])
         if given != list(range(len(given))) and wanted != list(range(len(wanted))):
-            problems = [f"no label {few(missing)}"] if missing else []
-            problems += [f"label {few(extra)} was not there in training"] if extra else []
+            problems = [f"no label {shorten(missing)}"] if missing else []
+            problems += [f"label {shorten(extra)} was not there in training"] if extra else []
             raise InvalidInputError("; ".join(problems), advice=f"expected {len(wanted)} labels as trained")
     if labels.shape[1] != len(wanted):
         raise InvalidInputError(f"y has {labels.shape[1]} labels, but the model knows {len(wanted)}", argument="y")

@@ -28,6 +28,7 @@ from scipy import sparse
 from scipy.special import expit, logit
 
 from cofactor.checks import AUTO, as_weights, check_choice, relative_weights
+from cofactor.chunked import batches
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.kernels.calibration import logit_histogram
 from cofactor.labels.calibration import CONSTANT_SCORE, Calibration, learn_with_sets, usable_scores
@@ -47,8 +48,7 @@ from cofactor.labels.targets import (
 from cofactor.labels.training_data import TrainingData
 from cofactor.metrics.tables import as_label_sets, as_scores, check_same_shape
 from cofactor.model.convergence import callers_level
-from cofactor.passes import batches
-from cofactor.text import counted
+from cofactor.text import plural
 from cofactor.typing import Labels
 
 _PER_BLOCK = 1 << 22
@@ -968,9 +968,7 @@ class Decision:
             return "about whole label sets, by its own rule"
         learned = AIMS[self.name].decides if self.name in AIMS else ""
         never = np.count_nonzero(self.abstains)
-        abstains = (
-            f"{counted(never, 'label')} of {len(self.abstains):,} reached by no cut, and never on" if never else ""
-        )
+        abstains = f"{plural(never, 'label')} of {len(self.abstains):,} never on" if never else ""
         return "; ".join(filter(None, [learned, in_words(self.name, self.wanted), abstains]))
 
     @property
@@ -1126,7 +1124,7 @@ class Decision:
 def warn_of_one_answer(on: NDArray[np.bool_], model: str) -> None:
     """Warn if a model predicts the same labels for all held-out instances."""
     if (on == on[0]).all():
-        what = counted(np.count_nonzero(on[0]), "label") if on[0].any() else "no label"
+        what = plural(np.count_nonzero(on[0]), "label") if on[0].any() else "no label"
         warnings.warn(
             InputWarning(
                 f"{model} predicts the same for all {len(on):,} instances that were held out, {what}: "

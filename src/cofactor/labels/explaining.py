@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.chunked import is_sparse
 from cofactor.labels.calibration import CONSTANT_SCORE
 from cofactor.metrics.by_label import plain_values
 from cofactor.model.explanations import Explanation
-from cofactor.passes import is_sparse
 
 #: Columns of an explanation, and their types.
 _COLUMNS: dict[str, Any] = {

@@ -16,18 +16,18 @@ from sklearn import get_config
 from sklearn.utils.validation import check_array, validate_data
 
 from cofactor.checks import check_sparse, refuse_masked
+from cofactor.chunked import ChunkedTable, accumulate, batches, is_chunked, is_sparse, vstack, zip_chunks
 from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.limits import LARGEST, SMALLEST
 from cofactor.model.convergence import callers_level
-from cofactor.passes import InPasses, added, batches, in_parts, is_sparse, stacked, together
-from cofactor.text import few
+from cofactor.text import shorten
 from cofactor.typing import Features
 
 #: Features as models see them: in range, C-contiguous or in canonical CSR form, float32 or float64.
 CheckedFeatures: TypeAlias = NDArray[Any] | sparse.csr_array
 
 #: Checked features, in memory or of chunks. What only hands features on, or sums over them, sees both as the former.
-SeenFeatures: TypeAlias = CheckedFeatures | InPasses
+SeenFeatures: TypeAlias = CheckedFeatures | ChunkedTable
 
 #: How many times as large as the other features one may be before most models learn from it alone. In public data sets
 #: the factor is below 1e5.
@@ -40,8 +40,8 @@ _MOST_AXES = 5000
 def column_means(T: CheckedFeatures, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
     """Return the means of the columns of dense or sparse T, in memory or in parts, weighted."""
     total = None
-    for part, some in together(T, weights):
-        total = added(total, part.sum(axis=0, dtype=np.float64) if some is None else part.T @ some)
+    for chunk, some in zip_chunks(T, weights):
+        total = accumulate(total, chunk.sum(axis=0, dtype=np.float64) if some is None else chunk.T @ some)
     return np.asarray(total, dtype=np.float64).ravel() / (T.shape[0] if weights is None else weights.sum())
 
 
@@ -56,13 +56,13 @@ def scaled_rows(T: Any, factors: NDArray[np.float64] | None) -> Any:
 def column_squares(X: CheckedFeatures, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the weighted squared lengths of the columns of features, in memory or in parts."""
     total: Any = None
-    for part, some in together(X, weights):
-        values: Any = part.astype(np.float64, copy=False)
+    for chunk, some in zip_chunks(X, weights):
+        values: Any = chunk.astype(np.float64, copy=False)
         if is_sparse(values):
             found = np.asarray((values * values).T @ some)
         else:
             found = np.einsum("ij,ij,i->j", values, values, some)  # needs no table of the squares
-        total = added(total, found)
+        total = accumulate(total, found)
     return np.asarray(total)
 
 
@@ -76,11 +76,11 @@ def cross_products(X: CheckedFeatures, T: Any, weights: NDArray[np.float64] | No
     (array([[7., 6.]]), array([4., 3.]))
     """
     total = sums = None
-    for part, targets, some in together(X, T, weights):
+    for chunk, targets, some in zip_chunks(X, T, weights):
         targets = scaled_rows(targets, some)
-        product: Any = part.T @ targets
-        total = added(total, product.toarray() if is_sparse(product) else product)
-        sums = added(sums, np.asarray(targets.sum(axis=0, dtype=np.float64)))
+        product: Any = chunk.T @ targets
+        total = accumulate(total, product.toarray() if is_sparse(product) else product)
+        sums = accumulate(sums, np.asarray(targets.sum(axis=0, dtype=np.float64)))
     return total, sums
 
 
@@ -140,7 +140,7 @@ def as_features(
            [0., 3.]])
     """
     seen: Any = X
-    if in_parts(seen):  # checked when it was read first
+    if is_chunked(seen):  # checked when it was read first
         return seen
     if estimator is not None and not reset:
         check_n_features(X, estimator)
@@ -191,8 +191,8 @@ def _differences(columns: list[Any], known: list[Any]) -> str:
     there, trained = set(columns), set(known)
     missing = [name for name in known if name not in there]
     extra = [name for name in columns if name not in trained]
-    parts = [f"there is no column {few(missing)}"] if missing else []
-    parts += [f"column {few(extra)} was not there in training"] if extra else []
+    parts = [f"there is no column {shorten(missing)}"] if missing else []
+    parts += [f"column {shorten(extra)} was not there in training"] if extra else []
     return ", and ".join(parts)
 
 
@@ -216,7 +216,7 @@ def _check_range(table: CheckedFeatures, reset: bool, names: Any) -> None:
     with np.errstate(invalid="ignore"):
         largest = float(max(values.max(initial=0), -values.min(initial=0)))
     if largest == 0 or (SMALLEST if reset else 0) <= largest <= LARGEST:
-        if reset and dwarfed(table):
+        if reset and has_huge_cell(table):
             _warn_of_largest(table, names)
         return
     if reset:
@@ -238,12 +238,12 @@ def _check_range(table: CheckedFeatures, reset: bool, names: Any) -> None:
     )
 
 
-def check_in_passes(n_features: int) -> None:
+def check_chunked(n_features: int) -> None:
     """Refuse features of chunks that are too many for a model which needs their principal axes.
 
     Examples
     --------
-    >>> check_in_passes(5001)
+    >>> check_chunked(5001)
     Traceback (most recent call last):
     cofactor.errors.InvalidInputError: with these settings, a fit to chunks takes 5,000 features at most, not 5,001: it
     needs their principal axes; take LabelRidge() or BinaryRelevance(Ridge())
@@ -267,7 +267,7 @@ def refuse_tiny(largest: float) -> None:
         )
 
 
-def dwarfed(table: CheckedFeatures) -> bool:
+def has_huge_cell(table: CheckedFeatures) -> bool:
     """Whether a cell is so large that the other features hardly count: 1e8 times the median of their largest cells."""
     sizes = np.zeros(table.shape[1])
     if is_sparse(table):
@@ -382,7 +382,7 @@ def n_distinct(X: CheckedFeatures, Y: sparse.csr_array) -> int:
     total = np.zeros(X.shape[0], dtype=np.uint64)
     for table in (X, Y):
         keys = generator.integers(0, 1 << 64, (table.shape[1],), dtype=np.uint64)
-        total += stacked(_sums(part, keys) for (part,) in together(table))
+        total += vstack(_sums(chunk, keys) for (chunk,) in zip_chunks(table))
     return len(np.unique(total))
 
 

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.chunked import as_dense, batches, is_sparse
 from cofactor.labels.class_weights import ClassWeights
 from cofactor.labels.leave_one_out import least_error
 from cofactor.labels.regression import FeatureSpace
-from cofactor.passes import as_dense, batches, is_sparse
 from cofactor.solvers.linear import solve_positive
 
 #: Relative residual at which the regression of a label has converged.

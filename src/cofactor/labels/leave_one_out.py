@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from cofactor.chunked import MappedTable, accumulate, batches, is_chunked, is_sparse, take_rows, vstack, zip_chunks
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.regression import quadratic_forms
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.labels.features import CheckedFeatures, column_means, cross_products, scaled_rows
-from cofactor.passes import Mapped, added, batches, in_parts, is_sparse, rows_of, stacked, together
 
 #: Penalties that are tried, in units of the mean squared length of the centred instances times their weights.
 GRID = 10.0 ** np.linspace(-3, 3, 19)
@@ -110,19 +110,19 @@ class RidgeLOO:
         coef : ndarray, optional
             What `coefficients` returned of these targets, if that is known.
         """
-        part: Any = (stacked(T) if in_parts(T) else T) if rows is None else T[rows]
+        part: Any = (vstack(T) if is_chunked(T) else T) if rows is None else T[rows]
         return np.asarray((part.toarray() if is_sparse(part) else part) - self.errors(T, rows, coef))
 
     def errors(
         self, T: CheckedFeatures, rows: NDArray[Any] | None = None, coef: NDArray[Any] | None = None
     ) -> NDArray[np.float64]:
         """Return targets less their leave-one-out predictions; see `held_out`."""
-        return stacked(self.errors_in_parts(T, rows, coef))
+        return vstack(self.errors_in_chunks(T, rows, coef))
 
-    def errors_in_parts(
+    def errors_in_chunks(
         self, T: CheckedFeatures, rows: NDArray[Any] | None = None, coef: NDArray[Any] | None = None
     ) -> Iterator[NDArray[np.float64]]:
-        """Yield what `errors` returns, the rows of a part of the features at a time."""
+        """Yield what `errors` returns, the rows of a chunk of the features at a time."""
         coef = self.coefficients(T) if coef is None else coef
         left_over = 1 - (self.leverage if rows is None else self.leverage[rows])[:, None]
         at = 0
@@ -271,18 +271,18 @@ class PrimalRidge(RidgeProblem):
         mean = column_means(T, self.weights) if self.fit_intercept else np.zeros(T.shape[1])
         X: Any = self.X
         if rows is not None:
-            X, T = rows_of(X, rows), T[rows]
-        for part, targets in together(X, T):
-            fitted = np.asarray(part @ coef, dtype=np.float64)
+            X, T = take_rows(X, rows), T[rows]
+        for chunk, targets in zip_chunks(X, T):
+            fitted = np.asarray(chunk @ coef, dtype=np.float64)
             fitted += mean - self.mean @ coef
             yield _minus(targets, fitted)
 
     def n_at_once(self, T: CheckedFeatures) -> int:
         """See `RidgeProblem.n_at_once`: of all, where they are seen in parts."""
-        return T.shape[1] if in_parts(self.X) else super().n_at_once(T)
+        return T.shape[1] if is_chunked(self.X) else super().n_at_once(T)
 
     def _sketched(self, T: CheckedFeatures) -> Any:
-        return Mapped(T, sketched, _SKETCH) if in_parts(self.X) else sketched(T)
+        return MappedTable(T, sketched, _SKETCH) if is_chunked(self.X) else sketched(T)
 
     def _cross(self, T: CheckedFeatures) -> NDArray[np.float64]:
         """Return XcᵀTc; that of the last targets is kept where it takes a pass, since penalties are tried in turn."""
@@ -290,7 +290,7 @@ class PrimalRidge(RidgeProblem):
             return self._last[1]
         product, sums = cross_products(self.X, T, self.weights)
         product -= np.outer(self.mean, sums)
-        self._last = (T, product) if in_parts(self.X) else None
+        self._last = (T, product) if is_chunked(self.X) else None
         return product
 
 
@@ -362,7 +362,7 @@ def ridge_problem(
     >>> problem.at(1.0).held_out(X).round(3).ravel()  # of x from x itself
     array([0.412, 1.111, 1.966, 3.   ])
     """
-    if X.shape[0] >= X.shape[1] or in_parts(X):
+    if X.shape[0] >= X.shape[1] or is_chunked(X):
         return PrimalRidge(X, weights, fit_intercept)
     X = X.astype(np.float64, copy=False)
     if fit_intercept and not is_sparse(X):
@@ -384,16 +384,16 @@ def _centred_gram(
     D = X.shape[1]
     gram: Any = None
     shift = 0.0  # weight of the rows that were not centred
-    for part, some in together(X, weights):
+    for chunk, some in zip_chunks(X, weights):
         root = None if some is None else np.sqrt(some)
-        if not is_sparse(part):
-            centred = scaled_rows(part - mean, root)
-            gram = added(gram, centred.T @ centred)
+        if not is_sparse(chunk):
+            centred = scaled_rows(chunk - mean, root)
+            gram = accumulate(gram, centred.T @ centred)
             continue
-        scaled: Any = scaled_rows(part, root)
+        scaled: Any = scaled_rows(chunk, root)
         turned: Any = scaled.T.tocsr()
         gram = np.zeros((D, D)) if gram is None else gram
-        shift += part.shape[0] if some is None else some.sum()
+        shift += chunk.shape[0] if some is None else some.sum()
         for rows in batches(D, max(1, _CELLS // D)):  # the sparse product would take more than the dense one
             gram[rows] += (turned[rows] @ scaled).toarray()
     for rows in batches(D, max(1, _CELLS // D)) if shift else ():
@@ -426,8 +426,8 @@ def _forms(X: CheckedFeatures, mean: NDArray[np.float64], M: NDArray[Any]) -> ND
     """Return (x - mean)ᵀ M (x - mean) for each row x."""
     n = X.shape[0]
     out = np.empty(n)
-    if in_parts(X):
-        return np.concatenate([_forms(part, mean, M) for (part,) in together(X)])
+    if is_chunked(X):
+        return np.concatenate([_forms(chunk, mean, M) for (chunk,) in zip_chunks(X)])
     if is_sparse(X):
         shift = M @ mean.astype(M.dtype)
         cuts = cut_rows(X.indptr, 1 << 14)

@@ -21,6 +21,7 @@ import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.checks import as_weights, check_choice, check_number, relative_weights
+from cofactor.chunked import accumulate, as_dense, is_chunked, is_sparse, zip_chunks
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels.features import (
     CheckedFeatures,
@@ -28,19 +29,18 @@ from cofactor.labels.features import (
     column_means,
     column_squares,
     cross_products,
-    dwarfed,
+    has_huge_cell,
     named_column,
     scaled_rows,
 )
 from cofactor.labels.leave_one_out import RidgeLOO, RidgeProblem, ridge_problem
 from cofactor.labels.scaling import SCALES, Scaling, learn_scaling
 from cofactor.model.convergence import callers_level
-from cofactor.passes import added, as_dense, in_parts, is_sparse, together
 from cofactor.solvers.linear import solve_positive
 from cofactor.typing import Features
 
-#: Columns of features in passes up to which their Gram matrix is formed: 3.2 GB.
-LARGEST_IN_PASSES = 20_000
+#: Columns of chunked features up to which their Gram matrix is formed: 3.2 GB.
+LARGEST_CHUNKED = 20_000
 _EAGER = 2000  # rows of the largest one that is decomposed even if an inverse, a sixth of the time, will do
 _LEAST = 1e-8  # share of the sum of eigenvalues above which a penalty makes an inverse exact enough
 _CONSTANT = 1e-12  # share of a column's squares up to which what is left by centring them may be rounding errors
@@ -163,12 +163,12 @@ class FeatureSpace:
         self._problem: RidgeProblem | None = None
         self._last: RidgeLOO | None = None
         self.mean = column_means(self.X, self.weights) if fit_intercept else np.zeros(D)
-        self._by_columns = n >= D or in_parts(self.X)
+        self._by_columns = n >= D or is_chunked(self.X)
         self._basis: NDArray[np.float64] | None = None
         self._singular: NDArray[np.float64] = np.zeros(0)
         self._iterative = self.too_large(self.X)
-        side = D if in_parts(self.X) else min(n, D)
-        dense = not is_sparse(self.X) and not in_parts(self.X)
+        side = D if is_chunked(self.X) else min(n, D)
+        dense = not is_sparse(self.X) and not is_chunked(self.X)
         if not self._iterative and (dense or side <= _EAGER):
             self._decompose()
 
@@ -185,10 +185,10 @@ class FeatureSpace:
     def too_large(cls, X: CheckedFeatures) -> bool:
         """Whether features have too many rows and columns for a decomposition or an inverse, unless it is needed.
 
-        Sparse ones in memory have more than 5,000 of both, features in passes more than 20,000 columns: there a product
+        Sparse ones in memory have more than 5,000 of both, chunked features more than 20,000 columns: there a product
         with X takes a pass, and conjugate gradients take many.
         """
-        return X.shape[1] > LARGEST_IN_PASSES if in_parts(X) else is_sparse(X) and min(X.shape) > cls.largest
+        return X.shape[1] > LARGEST_CHUNKED if is_chunked(X) else is_sparse(X) and min(X.shape) > cls.largest
 
     def scaling_for(self, scale: str) -> Scaling:
         """Return how the features of this space are scaled; refuse a model that wants them scaled in another way."""
@@ -203,7 +203,7 @@ class FeatureSpace:
         """Return V if there are no more columns than rows, otherwise U; compute it and the singular values once."""
         if self._basis is None:
             X: Any = self.X
-            if is_sparse(X) or in_parts(X):
+            if is_sparse(X) or is_chunked(X):
                 self._basis, self._singular, least = _gram_factor(self.problem().gram, max(X.shape))
             else:
                 self._basis, self._singular, least = _triangular_factor(X, self.mean, self._by_columns, self._root)
@@ -220,7 +220,7 @@ class FeatureSpace:
 
     def cross(self, T: CheckedFeatures) -> NDArray[np.float64]:
         """Return XcᵀTc of shape (D, d), for dense or sparse targets T of shape (n, d)."""
-        if is_sparse(T) or in_parts(self.X):
+        if is_sparse(T) or is_chunked(self.X):
             product, sums = cross_products(self.X.astype(np.float64, copy=False), T, self.weights)
             return np.asarray(product - np.outer(self.mean, sums))
         return self._transposed(self._centred_targets(T))
@@ -386,7 +386,7 @@ class FeatureSpace:
 
     def by_coefficients(self, alpha: float) -> bool:
         """Whether `explained` goes by coefficients, since the space is not decomposed."""
-        return self._iterative or (in_parts(self.X) and self.inverts(alpha))
+        return self._iterative or (is_chunked(self.X) and self.inverts(alpha))
 
     def explained_root(self, T: CheckedFeatures, alpha: float) -> NDArray[np.float64]:
         """Return A of shape (r, d), with AᵀA what `explained` returns; r is the rank of the features.
@@ -426,9 +426,9 @@ class FeatureSpace:
     def _forth_and_back(self, W: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return XcᵀXc W, in one pass."""
         found: Any = None
-        for part, root in together(self.X, self._root):
-            A = scaled_rows(scaled_rows(linear(part, W, -(self.mean @ W)), root), root)
-            found = added(found, np.asarray(part.T @ A) - np.outer(self.mean, A.sum(axis=0)))
+        for chunk, root in zip_chunks(self.X, self._root):
+            A = scaled_rows(scaled_rows(linear(chunk, W, -(self.mean @ W)), root), root)
+            found = accumulate(found, np.asarray(chunk.T @ A) - np.outer(self.mean, A.sum(axis=0)))
         return np.asarray(found)
 
     def _solve(self, T: CheckedFeatures, alpha: float, tol: float = 1e-12) -> NDArray[np.float64]:
@@ -478,10 +478,10 @@ def _warn_of_lost_columns(
     total = column_squares(X, weight)
     squares = total - weight.sum() * mean**2
     lost = np.flatnonzero((squares > _CONSTANT * total) & (squares <= least**2))
-    if not len(lost) or (not in_parts(X) and dwarfed(X)):  # `as_features` has warned of a single cell
+    if not len(lost) or (not is_chunked(X) and has_huge_cell(X)):  # `as_features` has warned of a single cell
         return
     widest = int(np.argmax(squares))
-    column = np.concatenate([as_dense(part[:, [widest]]).ravel() for (part,) in together(X)])
+    column = np.concatenate([as_dense(chunk[:, [widest]]).ravel() for (chunk,) in zip_chunks(X)])
     furthest = column[np.argmax(np.abs(column - mean[widest]))]
     warnings.warn(
         InputWarning(

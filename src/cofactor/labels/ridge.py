@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.checks import make_generator, number, one_of, resolve_size, size, whole
+from cofactor.chunked import ChunkedTable, batches, is_chunked, is_sparse
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import Capabilities, LabelModel, TrainingData
-from cofactor.labels.class_weights import ClassWeights, check_class_weight, class_weights, settled_weights
+from cofactor.labels.class_weights import ClassWeights, check_class_weight, class_weights, resolved_weights
 from cofactor.labels.clusters import squared_distances
 from cofactor.labels.data import check_missing
 from cofactor.labels.embedding.code import label_means, principal_bytes, principal_directions
@@ -38,7 +39,6 @@ from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.labels.scaling import SPARSE, dense_features, share_filled
 from cofactor.labels.training_data import sampled
 from cofactor.model.estimator import learned, param
-from cofactor.passes import InPasses, batches, in_parts, is_sparse
 
 _CHOOSING_ROWS = 4000  # on which the penalty is chosen
 TOLERANCE = 1e-5  # relative residual at which conjugate gradients end; predictions change in the fifth digit
@@ -67,7 +67,7 @@ def fit_large(
     (n, D), L = X.shape, Y.shape[1]
     coef = np.empty((D, L), np.float32 if D * L > 1 << 26 else np.float64)
     intercept, columns = np.empty(L), Y.tocsc()
-    height = L if in_parts(X) else max(1, _BLOCK // min(n, D))
+    height = L if is_chunked(X) else max(1, _BLOCK // min(n, D))
     for block in batches(L, height):
         coef[:, block], intercept[block] = space.ridge(sparse.csr_array(columns[:, block]), alpha, tol=TOLERANCE)
     return alpha, coef, intercept
@@ -214,7 +214,7 @@ def kernel_contributions(
 
 
 def fit_kernel(
-    X: NDArray[np.float64] | InPasses,
+    X: NDArray[np.float64] | ChunkedTable,
     Y: sparse.csr_array,
     weights: NDArray[np.float64] | None = None,
     rows: NDArray[np.int64] | None = None,
@@ -223,7 +223,7 @@ def fit_kernel(
 
     Parameters
     ----------
-    X : ndarray or InPasses of shape (n, D)
+    X : ndarray or ChunkedTable of shape (n, D)
         Features, scaled.
     Y : csr_array of shape (n, L)
     weights : ndarray of shape (n,), optional
@@ -252,7 +252,7 @@ def fit_kernel(
     g, place = _best_width(distances / middle, Y[few], some)
     gamma = g / middle
     if n <= EXACT:
-        return _exact(X[np.arange(n)] if isinstance(X, InPasses) else X, Y, weights, rows, gamma, place)
+        return _exact(X[np.arange(n)] if isinstance(X, ChunkedTable) else X, Y, weights, rows, gamma, place)
     m = min(_LANDMARKS, _CELLS // n)
     if m < _FEWEST:
         return None
@@ -301,8 +301,8 @@ def _exact(
 
 
 def _features(X: Any, Z: NDArray[np.float64], gamma: float, root: NDArray[np.float64]) -> Any:
-    """Return the kernel of instances with landmarks times a root; of instances in passes it is computed in each."""
-    if isinstance(X, InPasses):
+    """Return the kernel of instances with landmarks times a root; of chunked instances it is computed in each pass."""
+    if isinstance(X, ChunkedTable):
         return X.map(lambda part: _features(part, Z, gamma, root), root.shape[1])
     features = np.empty((len(X), root.shape[1]))
     for block in batches(len(X), max(1, _BLOCK // len(Z))):
@@ -478,7 +478,7 @@ class LabelRidge(LabelModel):
         return replace(super()._capabilities(), weights="any", chunks=True, scales=scales)
 
     def _resolved_params(self) -> dict[str, Any]:
-        return {"alpha": self.alpha_, "n_components": self.n_components_, **settled_weights(self)}
+        return {"alpha": self.alpha_, "n_components": self.n_components_, **resolved_weights(self)}
 
     def _held_out(self, data: TrainingData) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """Return the leave-one-out scores that the fit kept; see `LabelModel._held_out`."""
@@ -516,7 +516,7 @@ class LabelRidge(LabelModel):
                 dual, held_out = share * added.coef, held_out + share * (added.held_out - held_out)
                 self.kernel_share_, self.kernel_alpha_, self.gamma_ = share, added.alpha, added.gamma
                 self.landmarks_ = added.landmarks
-                self.instances_, self.instance_ids_ = data.called(added.instances)
+                self.instances_, self.instance_ids_ = data.instance_ids(added.instances)
         code = chosen_code(self.n_components, Y, weights, rows, held_out)
         self.n_components_ = Y.shape[1] if code is None else code.shape[1]
         if code is not None:
@@ -594,7 +594,7 @@ def _fit_linear(
     held_out = np.empty((len(rows), L), np.float32 if len(rows) * L > _BLOCK << 2 else np.float64)
     intercept, mean = label_means(Y, problem.weights), column_means(X, problem.weights)
     columns = Y.tocsc()
-    height = L if in_parts(X) else max(1, _BLOCK // max(n, D))
+    height = L if is_chunked(X) else max(1, _BLOCK // max(n, D))
     for block in batches(L, height):
         some = sparse.csr_array(columns[:, block])
         found = fitted.coefficients(some)

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.checks import AUTO, check_choice
+from cofactor.chunked import ChunkedTable, is_sparse, zip_chunks
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels.features import CheckedFeatures, SeenFeatures, column_means
 from cofactor.labels.leave_one_out import BestAlpha, ridge_problem
 from cofactor.limits import CELLS, LARGEST
 from cofactor.model.convergence import callers_level
 from cofactor.model.state import check_array
-from cofactor.passes import InPasses, is_sparse, together
-from cofactor.text import counted
+from cofactor.text import plural
 
 #: Values of the parameter `scale` beside "auto".
 SCALES = ("none", "rows", "tf-idf", "sd", "standard", "standard-rows")
@@ -99,7 +99,7 @@ class Scaling:
         """
         if self.kind == "none":
             return X
-        if isinstance(X, InPasses):
+        if isinstance(X, ChunkedTable):
             return X.map(self._applied, sparse=X.sparse and self.mean is None)
         return self._applied(X)
 
@@ -270,7 +270,7 @@ def _clip(X: CheckedFeatures, furthest: float) -> None:
 
 def share_filled(X: CheckedFeatures) -> float:
     """Return the share of numbers that are not 0; dense and sparse X have the same."""
-    filled = sum(np.count_nonzero(part.data if is_sparse(part) else part) for (part,) in together(X))
+    filled = sum(np.count_nonzero(chunk.data if is_sparse(chunk) else chunk) for (chunk,) in zip_chunks(X))
     return float(filled) / max(1, X.shape[0] * X.shape[1])
 
 
@@ -304,13 +304,13 @@ def _frequencies(X: CheckedFeatures, weights: NDArray[np.float64] | None) -> tup
     """Return the number of rows, and in how many each column is not 0; both count weights."""
     n, D = X.shape
     counts = np.zeros(D)
-    for part, some in together(X, weights):
-        if is_sparse(part):
-            filled = part.data != 0
-            each = None if some is None else np.repeat(some, np.diff(part.indptr))[filled]
-            counts += np.bincount(part.indices[filled], each, minlength=D)
+    for chunk, some in zip_chunks(X, weights):
+        if is_sparse(chunk):
+            filled = chunk.data != 0
+            each = None if some is None else np.repeat(some, np.diff(chunk.indptr))[filled]
+            counts += np.bincount(chunk.indices[filled], each, minlength=D)
         else:
-            counts += (np.ones(part.shape[0]) if some is None else some) @ (np.asarray(part) != 0)
+            counts += (np.ones(chunk.shape[0]) if some is None else some) @ (np.asarray(chunk) != 0)
     return float(n if weights is None else weights.sum()), counts
 
 
@@ -323,20 +323,20 @@ def _moments(
     total = float(weight.sum())
     mean = column_means(X, weight)
     among, empty = np.zeros(D), np.zeros(D)  # squares of what is stored; weight of what is not
-    for part, some in together(X, weight):
-        if is_sparse(part):
-            each = np.repeat(some, np.diff(part.indptr))
-            empty += some.sum() - np.bincount(part.indices, each, minlength=D)
-            among += np.bincount(part.indices, each * (part.data - mean[part.indices]) ** 2, minlength=D)
+    for chunk, some in zip_chunks(X, weight):
+        if is_sparse(chunk):
+            each = np.repeat(some, np.diff(chunk.indptr))
+            empty += some.sum() - np.bincount(chunk.indices, each, minlength=D)
+            among += np.bincount(chunk.indices, each * (chunk.data - mean[chunk.indices]) ** 2, minlength=D)
         else:
-            centred = part - mean
+            centred = chunk - mean
             among += np.einsum("ij,ij,i->j", centred, centred, some)
     return mean, np.sqrt((among + np.maximum(empty, 0.0) * mean**2) / total)
 
 
 def dense_features(X: SeenFeatures) -> Any:
     """Return dense features; sparse ones that would take too much memory are refused."""
-    if isinstance(X, InPasses):
+    if isinstance(X, ChunkedTable):
         return X.map(dense_features, sparse=False)
     if not is_sparse(X):
         return np.asarray(X)
@@ -405,7 +405,7 @@ def stream_scaling(scale: str, X: CheckedFeatures, weights: NDArray[np.float64] 
         return Scaling("none" if scale == AUTO else scale)
     if X.shape[0] < _FIRST:
         told = (
-            f"the first chunk has {counted(X.shape[0], 'instance')}, too few to standardize its features by: begin with"
+            f"the first chunk has {plural(X.shape[0], 'instance')}, too few to standardize its features by: begin with"
         )
         warnings.warn(
             InputWarning(f"{told} {_FIRST} or more, or give features of like size, with scale='none'"),

@@ -28,10 +28,10 @@ from scipy import sparse
 from scipy.special import expit
 
 from cofactor.checks import check_choice, check_number
+from cofactor.chunked import batches
 from cofactor.errors import InvalidInputError
 from cofactor.labels.data import label_positions
-from cofactor.passes import batches
-from cofactor.text import counted, few
+from cofactor.text import plural, shorten
 
 #: What a decision can be asked for: one of these,
 KINDS = ("precision", "recall", "costs", "cuts")
@@ -227,7 +227,7 @@ def cuts_given(cuts: Any, names: NDArray[Any], otherwise: Any) -> Any:
         found[places] = [cuts[name] for name in cuts.keys()]  # noqa: SIM118  a Series iterates over its values
         left = [str(name) for name in names[np.isnan(found)]]
         if left:
-            what = f"{counted(len(left), 'label')} has no cut: {few(left)}"
+            what = f"{plural(len(left), 'label')} has no cut: {shorten(left)}"
             raise InvalidInputError(what, argument="cuts", advice="give each label one")
     else:
         found = _of_labels("cuts", cuts, names)
@@ -304,6 +304,6 @@ def in_words(kind: str, wanted: Mapping[str, Any]) -> str:
         parts.append(f"by a cut of probabilities{each}, for a {kind} of {wanted[kind]:g}")
     elif kind in KINDS:
         parts.append(f"by cuts of probabilities, {'for the costs of errors' if kind == 'costs' else 'as given'}")
-    parts += [f"at least {counted(wanted['at_least'], 'label')}"] if wanted.get("at_least") else []
-    parts += [] if wanted.get("at_most") is None else [f"at most {counted(wanted['at_most'], 'label')}"]
+    parts += [f"at least {plural(wanted['at_least'], 'label')}"] if wanted.get("at_least") else []
+    parts += [] if wanted.get("at_most") is None else [f"at most {plural(wanted['at_most'], 'label')}"]
     return "; ".join(parts)

@@ -15,6 +15,7 @@ from scipy import sparse
 from sklearn import config_context
 
 from cofactor.checks import as_weights, resolve_size
+from cofactor.chunked import CHUNK_CELLS, ChunkedTable, batches, is_chunked, is_sparse, take_rows
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.labels.data import (
     KnownLabels,
@@ -31,8 +32,7 @@ from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import Scaling, choose_scaling
 from cofactor.limits import FIT
 from cofactor.model.progress import Monitor
-from cofactor.passes import CELLS, InPasses, batches, in_parts, is_sparse, rows_of
-from cofactor.text import counted, few
+from cofactor.text import plural, shorten
 
 #: Number of parts of the instances, of which one is held out, or more of them until there are `ENOUGH` instances.
 PARTS = 4
@@ -56,7 +56,7 @@ def sampled(
     return rows if len(rows) <= most else np.sort(generator.choice(rows, most, replace=False))
 
 
-_READ_AT_ONCE = 5000  # instances that come into memory, of those whose features are seen in passes
+_READ_AT_ONCE = 5000  # instances that come into memory, of those whose features are chunked
 
 
 @dataclass(eq=False)
@@ -84,8 +84,8 @@ class TrainingData:
 
     Parameters
     ----------
-    features : ndarray or csr_array of shape (n, D), or InPasses
-        C-contiguous, or in canonical CSR form; float32 or float64. Those of chunks are seen in passes.
+    features : ndarray or csr_array of shape (n, D), or ChunkedTable
+        C-contiguous, or in canonical CSR form; float32 or float64. Those of a fit to chunks are chunked.
     labels : csr_array of shape (n, L)
         Ones where a label is on. In `LabelModel._fit`, every label is on somewhere and off somewhere.
     weights : ndarray of shape (n,), float64, or None
@@ -171,7 +171,7 @@ class TrainingData:
     def sizes(self) -> str:
         """Numbers of instances, features and labels, in words for messages."""
         (n, D), L = self.features.shape, self.labels.shape[1]
-        return f"{counted(n, 'instance', form=',')}, {counted(D, 'feature', form=',')}, {counted(L, 'label', form=',')}"
+        return f"{plural(n, 'instance', form=',')}, {plural(D, 'feature', form=',')}, {plural(L, 'label', form=',')}"
 
     def bytes_of(self, n_components: Any) -> int:
         """Return what components take at least, float32: as many as `n_components` says, 1 for "auto", or as labels."""
@@ -183,18 +183,18 @@ class TrainingData:
     def rows(self, where: NDArray[Any], monitor: Monitor | None = None) -> TrainingData:
         """Return some of the instances, without the decomposition of all; perhaps with a monitor of their own.
 
-        Of features that are seen in passes, up to 5,000 instances come into memory.
+        Of chunked features, up to 5,000 instances come into memory.
         """
         weights = None if self.weights is None else self.weights[where]
         known = None if self.known is None else self.known[where]
-        few = in_parts(self.features) and len(where) <= _READ_AT_ONCE
-        features = self.features[where] if few else rows_of(self.features, where)
+        few = is_chunked(self.features) and len(where) <= _READ_AT_ONCE
+        features = self.features[where] if few else take_rows(self.features, where)
         return TrainingData(
-            features, self.labels[where], weights, monitor or self.monitor, known=known, numbers=self.called(where)[0],
-            ids=self.ids, ridge=self.ridge, feature_names=self.feature_names,
+            features, self.labels[where], weights, monitor or self.monitor, known=known,
+            numbers=self.instance_ids(where)[0], ids=self.ids, ridge=self.ridge, feature_names=self.feature_names,
         )  # fmt: skip
 
-    def called(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[Any] | None]:
+    def instance_ids(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[Any] | None]:
         """Return which of the instances that `fit` was given some rows are, and what these are called, if known."""
         numbers = rows if self.numbers is None else self.numbers[rows]
         return numbers, None if self.ids is None else self.ids[numbers]
@@ -240,7 +240,7 @@ class TrainingData:
         known = None if self.known is None else self.known[rows]
         return TrainingData(
             self.features[rows], self.labels[rows], monitor=self.monitor, known=known,
-            numbers=self.called(rows)[0], ids=self.ids, feature_names=self.feature_names,
+            numbers=self.instance_ids(rows)[0], ids=self.ids, feature_names=self.feature_names,
         )  # fmt: skip
 
     def without_quarter(self, generator: np.random.Generator) -> tuple[TrainingData, NDArray[np.int64]]:
@@ -311,7 +311,7 @@ _SPARSE = 400  # numbers of a row of sparse features, at most about so many, by 
 class ChunkedInput(NamedTuple):
     """Checked chunks: features that are read again in each pass, and labels, which are in memory."""
 
-    features: InPasses
+    features: ChunkedTable
     labels: sparse.csr_array
     form: LabelForm
     label_names: NDArray[Any]
@@ -451,7 +451,7 @@ class _First:
             pairs = zip(columns or none, self.feature_names or none, strict=True)
             one, other = next(pair for pair in pairs if pair[0] != pair[1])
             raise InvalidInputError(
-                f"X has the column {few([one])} where the first chunk has {few([other])}",
+                f"X has the column {shorten([one])} where the first chunk has {shorten([other])}",
                 argument="X",
                 advice="give all chunks the same columns in the same order",
             )
@@ -463,8 +463,8 @@ class _First:
         refuse_tiny(self.largest)
         labels = canonical(sparse.vstack(self.labels, format="csr"))
         shape, L = (self.n, self.n_features), len(self.label_names)
-        height = max(1, CELLS // max(L, _SPARSE if self.sparse else self.n_features))
-        features = InPasses(
+        height = max(1, CHUNK_CELLS // max(L, _SPARSE if self.sparse else self.n_features))
+        features = ChunkedTable(
             lambda: _parts(chunks, shape, self.sparse, height), shape, size=self.size, sparse=self.sparse
         )
         names = self.feature_names

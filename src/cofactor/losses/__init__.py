@@ -14,7 +14,7 @@ from cofactor.lazy import exports
 
 if TYPE_CHECKING:
     from cofactor.losses.base import EntryLoss as EntryLoss
-    from cofactor.losses.base import Work as Work
+    from cofactor.losses.base import LossArrays as LossArrays
     from cofactor.losses.binary import MARGIN_LOSSES as MARGIN_LOSSES
     from cofactor.losses.binary import Hinge as Hinge
     from cofactor.losses.binary import Logistic as Logistic

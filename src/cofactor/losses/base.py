@@ -10,7 +10,7 @@ from cofactor.errors import InvalidInputError
 
 
 @dataclass(frozen=True)
-class Work:
+class LossArrays:
     """Arrays between a problem and its loss.
 
     Attributes
@@ -32,9 +32,9 @@ class Work:
 
     Examples
     --------
-    >>> from cofactor.losses import SmoothHinge, Work
+    >>> from cofactor.losses import LossArrays, SmoothHinge
     >>> one, none = np.zeros(1), np.zeros((1, 0))
-    >>> work = Work(np.array([0, 1]), np.ones(1), np.zeros(1), none, one, none, np.zeros(1))
+    >>> work = LossArrays(np.array([0, 1]), np.ones(1), np.zeros(1), none, one, none, np.zeros(1))
     >>> SmoothHinge().evaluate(0, 1, work)
     >>> work.losses.tolist(), work.d_scores.tolist()
     ([0.5], [-1.0])
@@ -114,13 +114,13 @@ class EntryLoss(ABC):
         return n_thresholds + 1
 
     @abstractmethod
-    def evaluate(self, lo: int, hi: int, work: Work) -> None:
-        """Write losses and derivatives of the rows lo..hi-1 into `work`; other rows are neither read nor written.
+    def evaluate(self, lo: int, hi: int, arrays: LossArrays) -> None:
+        """Write losses and derivatives of the rows lo..hi-1 into `arrays`; other rows are neither read nor written.
 
         Parameters
         ----------
         lo, hi : int
             First row, and the row after the last one.
-        work : Work
+        arrays : LossArrays
             What to read and where to write.
         """

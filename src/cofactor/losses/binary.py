@@ -7,7 +7,7 @@ import numpy as np
 
 from cofactor.kernels import margins
 from cofactor.kernels.compile import kernel
-from cofactor.losses.base import EntryLoss, Work
+from cofactor.losses.base import EntryLoss, LossArrays
 
 
 class MarginLoss(EntryLoss):
@@ -46,14 +46,14 @@ class MarginLoss(EntryLoss):
         """Return h''(z) where it exists, 0 at isolated points where it does not."""
         return np.zeros_like(np.asarray(z, dtype=float))
 
-    def evaluate(self, lo: int, hi: int, work: Work) -> None:  # noqa: D102
-        entries = slice(work.indptr[lo], work.indptr[hi])
-        z = work.targets[entries] * work.scores[entries]
-        slope = work.d_scores[entries]
+    def evaluate(self, lo: int, hi: int, arrays: LossArrays) -> None:  # noqa: D102
+        entries = slice(arrays.indptr[lo], arrays.indptr[hi])
+        z = arrays.targets[entries] * arrays.scores[entries]
+        slope = arrays.d_scores[entries]
         type(self).in_place(z, slope)
-        slope *= work.targets[entries]
-        work.weigh(lo, hi, z, slope)
-        row_losses(lo, hi, work.indptr, z, work.losses)
+        slope *= arrays.targets[entries]
+        arrays.weigh(lo, hi, z, slope)
+        row_losses(lo, hi, arrays.indptr, z, arrays.losses)
 
 
 @kernel

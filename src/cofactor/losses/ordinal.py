@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.kernels import margins
-from cofactor.losses.base import EntryLoss, Work
+from cofactor.losses.base import EntryLoss, LossArrays
 from cofactor.losses.binary import MarginLoss, SmoothHinge
 
 #: Number of scores of which a fixed plane is the mean: with so many, none of them moves it.
@@ -51,7 +51,7 @@ class _Thresholded(_OnMargins):
             The thresholds θ_1..θ_{R-1}.
         """
         theta = np.atleast_2d(np.asarray(thresholds, dtype=float))
-        work = Work(
+        arrays = LossArrays(
             indptr=np.array([0, 1]),
             targets=np.array([level], np.uint8),
             scores=np.array([float(score)]),
@@ -60,11 +60,11 @@ class _Thresholded(_OnMargins):
             d_thresholds=np.empty_like(theta),
             losses=np.empty(1),
         )
-        self.evaluate(0, 1, work)
-        return float(work.losses[0])
+        self.evaluate(0, 1, arrays)
+        return float(arrays.losses[0])
 
-    def evaluate(self, lo: int, hi: int, work: Work) -> None:
-        w = work
+    def evaluate(self, lo: int, hi: int, arrays: LossArrays) -> None:
+        w = arrays
         n_entries = int(w.indptr[hi] - w.indptr[lo])
         z = np.empty(n_entries * self._n_margins(w.thresholds.shape[1]), dtype=w.scores.dtype)
         slope = np.empty_like(z)
@@ -141,7 +141,7 @@ class Proximal(_OnMargins):
     Two entries of one level lie 1 apart, so each is 1/2 away from their mean:
 
     >>> none = np.empty((1, 0))
-    >>> work = Work(np.array([0, 2]), np.ones(2, np.uint8), np.arange(2.0), none, np.empty(2), none, np.empty(1))
+    >>> work = LossArrays(np.array([0, 2]), np.ones(2, np.uint8), np.arange(2.0), none, np.empty(2), none, np.empty(1))
     >>> Proximal(n_levels=2).evaluate(0, 1, work)
     >>> float(work.losses[0]), work.d_scores
     (0.5, array([-1.,  1.]))
@@ -154,22 +154,22 @@ class Proximal(_OnMargins):
     def levels(self, n_thresholds: int) -> int:  # noqa: D102
         return self.n_levels
 
-    def evaluate(self, lo: int, hi: int, work: Work) -> None:  # noqa: D102
+    def evaluate(self, lo: int, hi: int, arrays: LossArrays) -> None:  # noqa: D102
         # The kernels get the rows and entries of this block only, so the arrays below are no larger than the block.
-        first, last = int(work.indptr[lo]), int(work.indptr[hi])
-        rows, local = hi - lo, work.indptr[lo : hi + 1] - first
-        levels, x, slopes = work.targets[first:last], work.scores[first:last], work.d_scores[first:last]
+        first, last = int(arrays.indptr[lo]), int(arrays.indptr[hi])
+        rows, local = hi - lo, arrays.indptr[lo : hi + 1] - first
+        levels, x, slopes = arrays.targets[first:last], arrays.scores[first:last], arrays.d_scores[first:last]
         means = np.empty((rows, self.n_levels), dtype=x.dtype)
         counts = np.empty(means.shape)
-        weights = np.ones(1, dtype=x.dtype) if work.weights is None else work.weights[first:last]
+        weights = np.ones(1, dtype=x.dtype) if arrays.weights is None else arrays.weights[first:last]
         d_means = np.empty_like(means)
         self._set_planes(lo, hi, local, levels, weights, x, means, counts)
         z = np.empty((last - first) * self.n_levels, dtype=x.dtype)
         slope = np.empty_like(z)
         margins.expand_proximal(0, rows, local, levels, x, means, counts, z)
         type(self.margin).in_place(z, slope)
-        work.weigh(lo, hi, z, slope)
-        losses = work.losses[lo:hi]
+        arrays.weigh(lo, hi, z, slope)
+        losses = arrays.losses[lo:hi]
         margins.reduce_proximal(0, rows, local, levels, weights, x, means, counts, z, slope, slopes, d_means, losses)
 
     def _set_planes(
@@ -192,7 +192,7 @@ class ToPlanes(Proximal):
     Examples
     --------
     >>> none = np.empty((1, 0))
-    >>> work = Work(np.array([0, 2]), np.ones(2, np.uint8), np.arange(2.0), none, np.empty(2), none, np.empty(1))
+    >>> work = LossArrays(np.array([0, 2]), np.ones(2, np.uint8), np.arange(2.0), none, np.empty(2), none, np.empty(1))
     >>> ToPlanes(SmoothHinge(), np.array([[1.0, np.nan]])).evaluate(0, 1, work)
     >>> float(work.losses[0]), work.d_scores
     (1.0, array([-2.,  0.]))

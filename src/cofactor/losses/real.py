@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import expit
 
 from cofactor.errors import InvalidInputError
-from cofactor.losses.base import EntryLoss, Work
+from cofactor.losses.base import EntryLoss, LossArrays
 from cofactor.losses.binary import row_losses
 
 
@@ -29,13 +29,13 @@ class _Pointwise(EntryLoss):
     def curvature(self, y: Any, x: Any) -> np.ndarray:
         """Return the second derivative by the score, elementwise."""
 
-    def evaluate(self, lo: int, hi: int, work: Work) -> None:
-        entries = slice(work.indptr[lo], work.indptr[hi])
-        y, x = work.targets[entries], work.scores[entries]
+    def evaluate(self, lo: int, hi: int, arrays: LossArrays) -> None:
+        entries = slice(arrays.indptr[lo], arrays.indptr[hi])
+        y, x = arrays.targets[entries], arrays.scores[entries]
         losses, slopes = self.value(y, x), self.derivative(y, x)
-        work.weigh(lo, hi, losses, slopes)
-        work.d_scores[entries] = slopes
-        row_losses(lo, hi, work.indptr, losses, work.losses)
+        arrays.weigh(lo, hi, losses, slopes)
+        arrays.d_scores[entries] = slopes
+        row_losses(lo, hi, arrays.indptr, losses, arrays.losses)
 
 
 class Squared(_Pointwise):

@@ -18,7 +18,7 @@ from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
 from cofactor.metrics.ranking import divided
 from cofactor.metrics.tables import as_label_sets, as_scores, check_same_shape, of_known, split_unknown
-from cofactor.text import counted, did_you_mean, few
+from cofactor.text import did_you_mean, plural, shorten
 
 _CELLS = 1 << 22  #: cells of dense blocks: 32 MB in float64
 _LEAST = float(np.finfo(np.float64).eps)  # what a probability of 0 counts as, as in `log_loss` of ratings
@@ -127,7 +127,7 @@ class LabelTable:
             for row in zip(*cells, strict=True)
         ]
         rest = len(self) - len(shown)
-        return "\n".join([*lines, *([f"... and {counted(rest, 'more label')}"] if rest else [])])
+        return "\n".join([*lines, *([f"... and {plural(rest, 'more label')}"] if rest else [])])
 
 
 def heading(name: str) -> str:
@@ -358,14 +358,14 @@ class LabelTally:
             if columns is None:
                 continue
             if self._columns is not None and list(columns) != self._columns:
-                problem = f"the columns of {name} must be those of Y, in the same order: {few(self._columns)}"
+                problem = f"the columns of {name} must be those of Y, in the same order: {shorten(self._columns)}"
                 raise InvalidInputError(problem, argument=name)
             self._columns = list(columns)
 
     def _check_width(self, n_labels: int) -> None:
         if self._names is not None and len(self._names) != n_labels:
             raise InvalidInputError(
-                f"label_names holds {counted(len(self._names), 'name')} for {counted(n_labels, 'label')}",
+                f"label_names holds {plural(len(self._names), 'name')} for {plural(n_labels, 'label')}",
                 argument="label_names",
             )
         if self._n_rows and len(self._counts["support"]) != n_labels:

@@ -65,7 +65,7 @@ class LabelCounts:
     rows: Totals
     labels: Totals
 
-    def together(self) -> Totals:
+    def totals(self) -> Totals:
         """Return the totals of all entries, as those of a single row."""
         return Totals(*[part.sum(keepdims=True) for part in self.rows])
 
@@ -121,7 +121,7 @@ def micro_mcc(Y: Any, predicted: Any) -> float:
     >>> round(micro_mcc([[1, 0, 1], [0, 0, 1]], [[1, 1, 0], [0, 0, 1]]), 4)
     0.3333
     """
-    return matthews(label_counts(Y, predicted).together())
+    return matthews(label_counts(Y, predicted).totals())
 
 
 def macro_mcc(Y: Any, predicted: Any) -> float:
@@ -457,7 +457,7 @@ def f_beta(
     check_number("beta", beta, low=0)
     check_choice("average", average, ["micro", "macro", "example"])
     counts = label_counts(Y, predicted)
-    totals = counts.together() if average == "micro" else counts.labels if average == "macro" else counts.rows
+    totals = counts.totals() if average == "micro" else counts.labels if average == "macro" else counts.rows
     return mean_defined(totals.f1(beta), undefined)
 
 
@@ -515,7 +515,7 @@ def label_report(
         "micro_recall": _micro_recall(counts, undefined),
         "example_mcc": matthews(counts.rows),
         "macro_mcc": matthews(counts.labels),
-        "micro_mcc": matthews(counts.together()),
+        "micro_mcc": matthews(counts.totals()),
     }
     if probabilities is not None:
         report |= {"log_loss": label_log_loss(Y, probabilities), "ece": label_calibration_error(Y, probabilities)}
@@ -561,7 +561,7 @@ def _macro_f1(counts: LabelCounts, undefined: Undefined) -> float:
 
 
 def _micro_f1(counts: LabelCounts, undefined: Undefined) -> float:
-    return mean_defined(counts.together().f1(), undefined)
+    return mean_defined(counts.totals().f1(), undefined)
 
 
 def _micro_precision(counts: LabelCounts, undefined: Undefined) -> float:

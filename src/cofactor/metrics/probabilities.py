@@ -27,7 +27,7 @@ from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
 from cofactor.metrics.scale import as_scale, to_levels
 from cofactor.metrics.tables import as_label_sets, as_scores, check_columns, check_same_shape, split_unknown
-from cofactor.text import counted
+from cofactor.text import plural
 
 _LEAST = float(np.finfo(np.float64).eps)  # what a probability of 0 counts as
 _SUM = 1e-3  # how far from 1 the sum of a row may be: probabilities may come rounded
@@ -267,7 +267,7 @@ def _checked(y: ArrayLike, probabilities: ArrayLike, scale: ArrayLike) -> tuple[
     p = np.asarray(probabilities, dtype=np.float64)
     if p.shape != (len(levels), len(names)):
         raise InvalidInputError(
-            f"probabilities must have a row for each of {counted(len(levels), 'rating')} and a column for each of "
+            f"probabilities must have a row for each of {plural(len(levels), 'rating')} and a column for each of "
             f"{len(names)} levels of scale, found shape {p.shape}",
             argument="probabilities",
         )

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from cofactor.checks import refuse_masked
 from cofactor.errors import InvalidInputError
 from cofactor.metrics.scale import as_scale, nearest_levels, to_levels
-from cofactor.text import counted
+from cofactor.text import plural
 
 
 def rating_pair(y: ArrayLike, pred: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -54,12 +54,12 @@ def rating_pair(y: ArrayLike, pred: ArrayLike) -> tuple[NDArray[np.float64], NDA
             )
         if not np.isfinite(array).all():
             bad = np.flatnonzero(~np.isfinite(array))
-            found = counted(bad.size, "value that is", "values that are")
+            found = plural(bad.size, "value that is", "values that are")
             raise InvalidInputError(f"{name} holds {found} NaN or infinite, the first at {bad[0]}", argument=name)
         arrays.append(array)
     if arrays[0].size != arrays[1].size:
         raise InvalidInputError(
-            f"y has {counted(arrays[0].size, 'rating')} but pred has {arrays[1].size}: they must agree", argument="y"
+            f"y has {plural(arrays[0].size, 'rating')} but pred has {arrays[1].size}: they must agree", argument="y"
         )
     return arrays[0], arrays[1]
 

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cofactor.errors import InvalidInputError
 from cofactor.limits import MAX_LEVELS, blocks
-from cofactor.text import counted, some_of
+from cofactor.text import plural, some_of
 
 #: A rating counts as a level if it is at most this share of the smallest step away from it: the input may be float32.
 _SAME = 1e-4
@@ -121,7 +121,7 @@ def to_levels(values: ArrayLike, scale: ArrayLike) -> NDArray[np.uint8]:
     if off.any():
         found = some_of(np.unique(ratings[off]))
         raise InvalidInputError(
-            f"{counted(np.count_nonzero(off), 'rating is', 'ratings are')} not on the scale {some_of(checked, 10)}, "
+            f"{plural(np.count_nonzero(off), 'rating is', 'ratings are')} not on the scale {some_of(checked, 10)}, "
             f"found {found}",
             argument="scale",
             advice="correct them, or pass the levels that these data have",

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from cofactor.checks import refuse_masked
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.text import counted
+from cofactor.text import plural
 from cofactor.typing import LABEL_DTYPE
 
 
@@ -121,7 +121,7 @@ def as_scores(scores: Any, name: str = "scores") -> NDArray[Any]:
     if bad.any():
         row, column = np.argwhere(bad)[0]
         raise InvalidInputError(
-            f"{name} holds {counted(int(bad.sum()), 'NaN')}, the first in row {row}, column {column}", argument=name
+            f"{name} holds {plural(int(bad.sum()), 'NaN')}, the first in row {row}, column {column}", argument=name
         )
     return table
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from sklearn.exceptions import ConvergenceWarning
 
 from cofactor.solvers.result import Result
-from cofactor.text import counted
+from cofactor.text import plural
 
 _PASSED_OVER = ("cofactor", "joblib")
 
@@ -64,8 +64,8 @@ def warn_of_unsolved(n_unsolved: int, n: int, model: Any, name: str = "") -> Non
     if not n_unsolved:
         return
     text = (
-        f"{name or type(model).__name__} stopped after {counted(model.max_iter, 'iteration')}, and {n_unsolved:,} of "
-        f"{counted(n, 'user', form=',')} had not settled: raise max_iter"
+        f"{name or type(model).__name__} stopped after {plural(model.max_iter, 'iteration')}, and {n_unsolved:,} of "
+        f"{plural(n, 'user', form=',')} had not settled: raise max_iter"
     )
     warnings.warn(text, ConvergenceWarning, stacklevel=callers_level())
 
@@ -84,7 +84,7 @@ def warn_if_unfinished(result: Result, model: Any, name: str = "") -> None:
     """
     if not result.unfinished:
         return
-    stopped = f"{name or type(model).__name__} stopped after {counted(result.n_iter, 'iteration')}"
+    stopped = f"{name or type(model).__name__} stopped after {plural(result.n_iter, 'iteration')}"
     if result.n_iter < model.max_iter:  # more of them would not help
         text = f"{stopped}, since {result.message}: check the data for huge values, or raise the weight of the penalty"
     else:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.metrics.by_label import plain_values
-from cofactor.text import counted
+from cofactor.text import plural
 
 _CUT = 40  #: characters of a name in texts
 
@@ -97,7 +97,7 @@ class Explanation:
         shown = groups if n is None else groups[:n]
         lines = [line for group in shown for line in group_lines(group, self.certain)]
         rest, what = len(groups) - len(shown), list(self.columns)[1]
-        return "\n".join([*lines, *([f"... and {counted(rest, f'more {what}')}"] if rest else [])])
+        return "\n".join([*lines, *([f"... and {plural(rest, f'more {what}')}"] if rest else [])])
 
 
 def group_lines(group: dict[str, Any], certain: float = np.inf) -> list[str]:
@@ -135,7 +135,7 @@ def described(term: dict[str, Any]) -> str:
     if kind == "intercept":
         return "intercept"
     if kind == "rest":
-        return counted(name, "other")
+        return plural(name, "other")
     if kind == "instance":
         return f"training instance {name}"
     if kind == "rating":

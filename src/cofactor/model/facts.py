@@ -51,10 +51,10 @@ def summary(model: Any, facts: Facts) -> dict[str, Any]:
 
     Generators of random numbers and callbacks are left out, since the file does not hold them.
     """
-    from cofactor.model.state import plain  # loads scikit-learn, which readers of facts do not need
+    from cofactor.model.state import to_plain  # loads scikit-learn, which readers of facts do not need
 
     bare = copy.copy(model)
     for name, value in model.get_params(deep=False).items():
-        if name == "callback" or plain(value) is None:
+        if name == "callback" or to_plain(value) is None:
             setattr(bare, name, None)
     return {"title": facts.title, "shown": dict(facts.shown), "settings": settings_of(bare)}

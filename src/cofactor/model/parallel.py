@@ -8,11 +8,11 @@ from typing import Any
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import BACKENDS, get_active_backend
 
-from cofactor.interrupts import begin_worker, held_back
+from cofactor.interrupts import begin_worker, block_interrupt
 from cofactor.kernels.threads import n_threads
 
 
-def side_by_side(
+def run_parallel(
     task: Callable[..., Any], arguments: Iterable[tuple[Any, ...]], n_tasks: int, n_jobs: int | None
 ) -> list[Any]:
     """Run tasks through joblib, sharing the threads of the kernels among them; results in order.
@@ -20,7 +20,7 @@ def side_by_side(
     Each task gets the number of threads it may use as its last argument. Threads carry the tasks unless
     ``joblib.parallel_config`` says otherwise: BLAS and the kernels release the interpreter's lock.
     """
-    at_a_time = n_side_by_side(n_tasks, n_jobs)
+    at_a_time = n_parallel(n_tasks, n_jobs)
     share = max(1, n_threads() // at_a_time)
     parallel = Parallel(n_jobs=at_a_time, prefer="threads", **_of_processes(prefer="threads"))
     return list(parallel(delayed(task)(*args, share) for args in arguments))
@@ -80,7 +80,7 @@ def in_workers(
     parallel = Parallel(n_jobs=n_jobs, return_as=return_as, prefer=prefer, **named, **options)
     results: Any = None
     try:
-        with held_back():  # processes are started here, with the first tasks
+        with block_interrupt():  # processes are started here, with the first tasks
             results = parallel(tasks)
         for result in results:  # noqa: UP028  which would close them before the warnings are silenced
             yield result
@@ -101,7 +101,7 @@ def _of_processes(backend: str | None = None, prefer: str | None = None) -> dict
     return {"initializer": begin_worker, "initargs": (os.getpid(),)}
 
 
-def n_side_by_side(n_tasks: int, n_jobs: int | None) -> int:
+def n_parallel(n_tasks: int, n_jobs: int | None) -> int:
     """Return how many of the tasks run at a time: by default as many as there are threads."""
     if n_jobs is None and effective_n_jobs(None) == 1:
         return min(n_threads(), n_tasks)

@@ -9,9 +9,9 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
-from cofactor.progress import COMPILING, Display, describe, tell, when_compiling
+from cofactor.progress import COMPILING, Display, describe, log_line, on_compile
 from cofactor.solvers.result import Callback, Progress, asks_to_stop
-from cofactor.text import counted
+from cofactor.text import plural
 
 
 class Monitor:
@@ -47,7 +47,7 @@ class Monitor:
 
     def __enter__(self) -> Self:
         if self._display is not None:
-            self._open.enter_context(when_compiling(self._compiling))
+            self._open.enter_context(on_compile(self._compiling))
             self._open.enter_context(self._display)
         return self
 
@@ -59,7 +59,7 @@ class Monitor:
         self._open.close()
         if kind is None:
             elapsed = time.perf_counter() - self._began
-            tell(f"{self.name}: the fit ended after {counted(self._steps, 'step', form=',')} ({elapsed:,.1f} s)")
+            log_line(f"{self.name}: the fit ended after {plural(self._steps, 'step', form=',')} ({elapsed:,.1f} s)")
 
     def stage(self, name: str) -> Callable[[Progress], bool] | None:
         """Return a callback which marks progress as that of the stage `name`; None if nothing is shown or called."""

@@ -26,7 +26,7 @@ from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.frames import as_frame, as_series
 from cofactor.kernels.stratify import pair_keys, stratify
 from cofactor.model.times import is_missing, likely_seconds, seconds_of, split_times
-from cofactor.text import counted
+from cofactor.text import plural
 
 Rows: TypeAlias = NDArray[np.int64]
 """Numbers of rows."""
@@ -49,7 +49,7 @@ def column_of(values: Any, n: int, argument: str) -> NDArray[Any]:
         missing = np.isnat(table) if table.dtype.kind in "mM" else table != table
     if np.any(missing):
         raise InvalidInputError(
-            f"{argument}: missing for {counted(int(np.sum(missing)), 'row')}, the first is {int(np.argmax(missing))}",
+            f"{argument}: missing for {plural(int(np.sum(missing)), 'row')}, the first is {int(np.argmax(missing))}",
             argument=argument,
         )
     return table
@@ -179,7 +179,7 @@ class WeakGeneralization(BaseShuffleSplit):
         users = RowsOfUsers(X, y)
         rng = check_random_state(self.random_state)
         for _ in range(self.get_n_splits()):
-            test = users.one_row_each(users.with_two, rng)
+            test = users.sample_row_of_each(users.with_two, rng)
             yield _others(users.n_rows, test), test
 
 
@@ -265,7 +265,7 @@ class StrongGeneralization(BaseShuffleSplit):
         rng = check_random_state(self.random_state)
         for _ in range(self.get_n_splits()):
             held_out = np.sort(rng.permutation(users.with_two)[:n_test])
-            test = users.one_row_each(held_out, rng)
+            test = users.sample_row_of_each(held_out, rng)
             chosen = np.zeros(users.counts.size, dtype=np.bool_)
             chosen[held_out] = True
             fold_in = chosen[users.codes]
@@ -291,7 +291,7 @@ class RowsOfUsers:
         if not self.with_two.size:
             raise InvalidInputError("no user of X has two ratings: one each for training and test are needed")
 
-    def one_row_each(self, users: Rows, rng: np.random.RandomState) -> Rows:
+    def sample_row_of_each(self, users: Rows, rng: np.random.RandomState) -> Rows:
         """Return a random row of each of some users, sorted."""
         counts = self.counts[users]
         # A product just below 1 times a large count may round up to the count itself.
@@ -315,7 +315,7 @@ def n_held_out_users(test_users: Any, users: RowsOfUsers) -> int:
         )
     if n_test > users.with_two.size:
         raise InvalidInputError(
-            f"{counted(n_test, 'user is', 'users are')} to be held out, but users with two ratings, one to fold in "
+            f"{plural(n_test, 'user is', 'users are')} to be held out, but users with two ratings, one to fold in "
             f"and one to test, are only {users.with_two.size}: lower test_users"
         )
     return n_test
@@ -436,7 +436,7 @@ class PerUserHoldout(BaseShuffleSplit):
         sizes = held_out_counts(users.counts, self.test_size)
         rng = check_random_state(self.random_state)
         for _ in range(self.get_n_splits()):
-            held_out = some_of_each(users, sizes, rng)
+            held_out = sample_of_each(users, sizes, rng)
             yield np.flatnonzero(~held_out), np.flatnonzero(held_out)
 
 
@@ -508,12 +508,12 @@ class NewUsers(BaseShuffleSplit):
         for _ in range(self.get_n_splits()):
             new = np.zeros(users.counts.size, dtype=np.bool_)
             new[rng.permutation(users.with_two)[:n_new]] = True
-            tested = some_of_each(users, np.where(new, sizes, 0), rng)
+            tested = sample_of_each(users, np.where(new, sizes, 0), rng)
             of_new = new[users.codes]
             yield np.flatnonzero(~of_new), np.flatnonzero(of_new & ~tested), np.flatnonzero(tested)
 
 
-def some_of_each(users: RowsOfUsers, sizes: Rows, rng: np.random.RandomState) -> NDArray[np.bool_]:
+def sample_of_each(users: RowsOfUsers, sizes: Rows, rng: np.random.RandomState) -> NDArray[np.bool_]:
     """Return which rows to hold out: so many random ones of each user."""
     shuffled = np.lexsort((rng.random_sample(users.n_rows), users.codes))
     codes = users.codes[shuffled]

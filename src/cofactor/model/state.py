@@ -37,7 +37,7 @@ from sklearn.base import BaseEstimator
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.limits import COLUMNS
-from cofactor.text import counted
+from cofactor.text import plural
 
 if TYPE_CHECKING:
     from cofactor.persistence import Adapter
@@ -50,20 +50,20 @@ _COURSE = frozenset(
 _PARTS = ("data", "indices", "indptr")  #: of a csr array
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """Return a parameter, or something learned, in a form that JSON can hold."""
     if isinstance(value, BaseEstimator):
-        return {"class": type(value).__name__, "params": plain(value.get_params(deep=False))}
+        return {"class": type(value).__name__, "params": to_plain(value.get_params(deep=False))}
     if isinstance(value, Mapping):
-        return {k: plain(v) for k, v in value.items()}
+        return {k: to_plain(v) for k, v in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
-        return plain(asdict(value))
+        return to_plain(asdict(value))
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [plain(v) for v in value]
+        return [to_plain(v) for v in value]
     if value is None or isinstance(value, str | int | float):
         return value
     return None  # a random generator or a callback: the fitted model does not need it
@@ -102,7 +102,7 @@ def member(header: Mapping[str, Any], name: str, kind: type[_Kind]) -> _Kind:
 def head_of(model: Any) -> dict[str, Any]:
     """Return what a file says first of an estimator of features: parameters, and how many features of which names."""
     return {
-        "params": {k: plain(v) for k, v in model.get_params(deep=False).items() if k != "callback"},
+        "params": {k: to_plain(v) for k, v in model.get_params(deep=False).items() if k != "callback"},
         "n_features": int(model.n_features_in_),
         "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])],
     }
@@ -248,7 +248,7 @@ def unpacked(value: Any, arrays: Mapping[str, NDArray[Any]], models: Mapping[str
         return float(member(value, "float", str))
     n, m = (int(k) for k in member(value, "shape", list))
     parts = tuple(arrays[f"{value['sparse']}.{part}"] for part in _PARTS)
-    COLUMNS.check(m, f"{value['sparse']} has {m} columns for {counted(parts[0].size, 'number')}", size=parts[0].nbytes)
+    COLUMNS.check(m, f"{value['sparse']} has {m} columns for {plural(parts[0].size, 'number')}", size=parts[0].nbytes)
     starts = parts[-1]
     if np.any(starts[1:] < starts[:-1]):  # SciPy does not look if the last of these says that nothing is stored
         raise InvalidInputError(f"{value['sparse']} has rows that end before they begin")

@@ -11,12 +11,12 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.checks import listed, refuse_masked
+from cofactor.checks import as_list, refuse_masked
 from cofactor.columns import find_timestamp
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.frames import as_frame, as_series
 from cofactor.model.convergence import callers_level
-from cofactor.text import counted, is_number, seconds_of_date
+from cofactor.text import is_number, plural, seconds_of_date
 
 _EPOCH = datetime(1970, 1, 1)
 _YEAR_1990, _YEAR_2200 = 631_152_000, 7_258_118_400  # in seconds
@@ -69,7 +69,7 @@ def seconds_of(values: Any, n: int | None = None, name: str = "time") -> NDArray
     [3600.0]
     """
     refuse_masked(values, name)
-    found = _as_array(listed(values, name), name)
+    found = _as_array(as_list(values, name), name)
     if found.ndim != 1 or (n is not None and len(found) != n):
         many = "one-dimensional" if n is None else f"of shape ({n},), one for each row"
         raise InvalidInputError(f"{name} must be {many}; found shape {found.shape}", argument=name)
@@ -77,7 +77,7 @@ def seconds_of(values: Any, n: int | None = None, name: str = "time") -> NDArray
     missing, infinite = np.flatnonzero(np.isnan(seconds)), np.flatnonzero(np.isinf(seconds))
     for bad, what in ((missing, "missing"), (infinite, "infinite")):
         if bad.size:
-            where = f" for {bad.size} of {counted(len(seconds), 'row')}, the first is row {bad[0]}"
+            where = f" for {bad.size} of {plural(len(seconds), 'row')}, the first is row {bad[0]}"
             raise InvalidInputError(
                 f"{name} is {what}{where if len(seconds) > 1 else ''}",
                 argument=name,

@@ -26,7 +26,7 @@ from cofactor.plots.figures import (
     series,
     series_style,
     shortened,
-    tidy,
+    style_axes,
 )
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ def plot_error_by_level(
         ax.errorbar(places, mean, spread, label=name, linewidth=1.6, markersize=5, capsize=3, **series_style(index))
     ax.set_xticks(range(levels.size), words)
     ax.set_ylim(bottom=0)
-    return legend(tidy(ax, f"true rating ({unit})", f"MAE ({unit})", title))
+    return legend(style_axes(ax, f"true rating ({unit})", f"MAE ({unit})", title))
 
 
 def plot_learning_curves(
@@ -358,4 +358,4 @@ def plot_splits(scores: Mapping[str, ArrayLike], ax: Axes | None = None, *, metr
     name_ticks(ax.yaxis, list(checked))
     ax.set_ylim(len(checked) - 0.5, -0.5)
     ax.locator_params(axis="x", nbins=6)
-    return tidy(ax, f"{metric}; ◆ mean" if metric else "◆ mean", "", shortened(title, _TITLE))
+    return style_axes(ax, f"{metric}; ◆ mean" if metric else "◆ mean", "", shortened(title, _TITLE))

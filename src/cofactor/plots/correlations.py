@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cofactor.chunked import as_dense, is_sparse
 from cofactor.errors import InvalidInputError
-from cofactor.passes import as_dense, is_sparse
 from cofactor.plots.figures import (
     INK,
     OKABE_ITO,
@@ -18,7 +18,7 @@ from cofactor.plots.figures import (
     as_written,
     new_axes,
     shortened,
-    tidy,
+    style_axes,
     titled,
 )
 from cofactor.plots.labels import draw_pairs
@@ -159,7 +159,7 @@ def plot_label_structure(
     )
     sums = f"{shape} of {n_labels} label{'s' * (n_labels != 1)}, sum of weights {weights.sum():.4g}"
     across_words, down_words = ("place", "row") if is_chain else ("edges from the middle of the tree", "branch")
-    tidy(ax, across_words, down_words, titled(title, sums), grid=False)
+    style_axes(ax, across_words, down_words, titled(title, sums), grid=False)
     ax.set_xticks([])
     ax.set_yticks([])
     ax.set_xlim(-0.6, across - 0.4)

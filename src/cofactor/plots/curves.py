@@ -26,10 +26,10 @@ from cofactor.plots.figures import (
     same_size,
     series,
     series_style,
-    tidy,
+    style_axes,
     titled,
 )
-from cofactor.text import counted, without_zero
+from cofactor.text import plural, without_zero
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -103,7 +103,7 @@ def plot_convergence(
     if x == "iterations":
         _whole_numbers(ax)
     objective_name = f"objective J − {lowest:,.6g}, the lowest seen" if gap else "objective J"
-    return legend(tidy(ax, "time (seconds)" if x == "seconds" else "iterations", objective_name, title))
+    return legend(style_axes(ax, "time (seconds)" if x == "seconds" else "iterations", objective_name, title))
 
 
 def plot_likelihood(histories: Mapping[str, ArrayLike], ax: Axes | None = None, *, title: str = "") -> Axes:
@@ -149,12 +149,12 @@ def plot_likelihood(histories: Mapping[str, ArrayLike], ax: Axes | None = None, 
     ax = new_axes(ax)
     for index, (name, values) in enumerate(checked.items()):
         n_iter = len(values) - 1
-        words = f"{name}: {-values[-1]:,.6g} after {counted(n_iter, 'iteration')}"
+        words = f"{name}: {-values[-1]:,.6g} after {plural(n_iter, 'iteration')}"
         style = series_style(index)
         ax.plot(np.arange(len(values)), -values, label=words, linewidth=1.8, markersize=5, markevery=[n_iter], **style)
     ax.yaxis.set_major_formatter("{x:,.6g}")
     _whole_numbers(ax)
-    return legend(tidy(ax, "iterations", "log-likelihood less penalties", title))
+    return legend(style_axes(ax, "iterations", "log-likelihood less penalties", title))
 
 
 def plot_tradeoff(
@@ -211,7 +211,7 @@ def plot_tradeoff(
         ax.plot(train[best], test[best], markersize=12, markeredgewidth=1.4, color=style["color"], **ring)
     # An entry of its own, so that the legend says what the rings are.
     ax.plot([], [], markersize=10, color=MUTED, label="lowest test error", **ring)
-    return legend(tidy(ax, f"training {error}", f"test {error}", title))
+    return legend(style_axes(ax, f"training {error}", f"test {error}", title))
 
 
 def plot_validation(
@@ -288,7 +288,7 @@ def plot_validation(
     ax.axvline(chosen, color=OKABE_ITO[1], linestyle="--", linewidth=1.4, label=f"chosen {parameter}")
     _plain_ticks(ax.xaxis, across)
     words = f"chosen {parameter} = {chosen:.4g}"
-    return legend(tidy(ax, f"{parameter} (weight of the penalty)", f"validation {score}", titled(title, words)))
+    return legend(style_axes(ax, f"{parameter} (weight of the penalty)", f"validation {score}", titled(title, words)))
 
 
 def plot_scaling(
@@ -359,7 +359,7 @@ def plot_scaling(
     ax.plot(ends, line, label=f"slope {reference:g}", **look)
     _plain_ticks(ax.xaxis, across, at_values=True)
     _plain_ticks(ax.yaxis, np.concatenate(list(drawn.values())))
-    return legend(tidy(ax, size, "time (seconds)"))
+    return legend(style_axes(ax, size, "time (seconds)"))
 
 
 def _timings(
@@ -487,7 +487,7 @@ def plot_parameter_map(
         ax.text(column, row, without_zero(value), ha="center", va="center", fontsize=9, color=colour)
     name_ticks(ax.xaxis, [_word(value) for value in columns])
     name_ticks(ax.yaxis, [_word(value) for value in rows])
-    tidy(ax, column_name, row_name, title, grid=False)
+    style_axes(ax, column_name, row_name, title, grid=False)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     colour_bar(ax, image, measure)
@@ -552,7 +552,7 @@ def plot_parameter_lines(
         ax.errorbar(x[order], mean[order], None if spread is None else spread[order], label=name, **style)
     if logarithmic:
         ax.set_xscale("log")
-    return legend(tidy(ax, parameter, measure, title))
+    return legend(style_axes(ax, parameter, measure, title))
 
 
 def _word(value: Any) -> str:
@@ -620,7 +620,7 @@ def plot_drift(model: Any, user: Any, ax: Axes | None = None, *, title: str = ""
     ax.axhline(0, color=MUTED, linewidth=0.8)
     bottom = low.min() - 0.08 * (high.max() - low.min())
     ax.plot((seconds - first) / size, np.full(seconds.size, bottom), "|", color=INK, markersize=7, label="ratings")
-    return legend(tidy(ax, f"{unit} since the first rating", "drift of the score", title))
+    return legend(style_axes(ax, f"{unit} since the first rating", "drift of the score", title))
 
 
 def plot_drift_times(model: Any, ax: Axes | None = None, *, title: str = "") -> Axes:
@@ -672,7 +672,7 @@ def plot_drift_times(model: Any, ax: Axes | None = None, *, title: str = "") -> 
     low, high = min(times.min(), 1.0), max(times.max(), _UNITS[-1][1])
     ax.set_xlim(low / 1.5, 1.5 * high)
     ax.set_ylim(0, 1.1 * scales.max())
-    return legend(tidy(ax, "time", "standard deviation", title), "processes of the drift")
+    return legend(style_axes(ax, "time", "standard deviation", title), "processes of the drift")
 
 
 def _past(model: Any) -> Any:

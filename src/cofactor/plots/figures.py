@@ -133,7 +133,7 @@ def require_matplotlib() -> None:
         raise MissingPackageError("matplotlib", "pictures need", "plots") from error
 
 
-def tidy(ax: Axes, xlabel: str, ylabel: str, title: str = "", grid: bool = True) -> Axes:
+def style_axes(ax: Axes, xlabel: str, ylabel: str, title: str = "", grid: bool = True) -> Axes:
     """Label the axes, give them the quiet look which all pictures share, and return them."""
     as_written(ax.set_xlabel(xlabel, color=INK))
     as_written(ax.set_ylabel(ylabel, color=INK))
@@ -188,8 +188,8 @@ def name_ticks(axis: Axis, names: Sequence[str], longest: int = _LONGEST, **styl
 def as_written(text: Text) -> None:
     """Draw a text as it is: a dollar sign begins no formula, and letters which the font lacks come from others.
 
-    Every text that comes from the caller must pass through here; `tidy`, `colour_bar`, `legend` and `name_ticks` see to
-    it. The text is not escaped, so that a program can read it from the picture as it was given.
+    Every text that comes from the caller must pass through here; `style_axes`, `colour_bar`, `legend` and `name_ticks`
+    see to it. The text is not escaped, so that a program can read it from the picture as it was given.
     """
     text.set_parse_math(False)
     if not text.get_text().isascii():

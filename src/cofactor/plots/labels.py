@@ -24,7 +24,7 @@ from cofactor.plots.figures import (
     numbers,
     series,
     series_style,
-    tidy,
+    style_axes,
     titled,
 )
 
@@ -114,7 +114,7 @@ def draw_pairs(
     if groups is not None:
         _frame_runs(ax, groups[placed])
         words = _within_and_between(table, groups)
-    tidy(ax, "label", "label", title=titled(title, words), grid=False)
+    style_axes(ax, "label", "label", title=titled(title, words), grid=False)
     _name_labels(ax, names, placed, both=True)
     ax.spines[:].set_visible(False)
     return ax
@@ -188,7 +188,7 @@ def plot_group_sparsity(
     for edge in np.flatnonzero(np.diff(np.searchsorted(kinds, of_label[placed]))):
         ax.axvline(edge + 0.5, color=INK, linewidth=1.0)
     words = f"{100 * np.mean(lengths == 0):.0f} % of the rows of groups are zero"
-    tidy(ax, "label, by group", "latent factor", title=titled(title, words), grid=False)
+    style_axes(ax, "label, by group", "latent factor", title=titled(title, words), grid=False)
     ax.set_yticks([])
     _name_labels(ax, names, placed, both=False)
     return ax
@@ -256,7 +256,7 @@ def plot_threshold_curves(
             ax.plot([cut], [height], markersize=9, markeredgecolor="white", zorder=4, **{**style, "linestyle": ""})
         ax.plot(x, y, label=words, linewidth=1.8, color=style["color"], linestyle=style["linestyle"])
     ax.axvline(0, color=MUTED, linewidth=1.2, linestyle=":", label="plain cut")
-    return legend(tidy(ax, "cut of the scores", measure, title))
+    return legend(style_axes(ax, "cut of the scores", measure, title))
 
 
 def plot_marginals(
@@ -329,7 +329,7 @@ def plot_marginals(
     ax.set_xlim(0, 1)
     ax.set_ylim(len(drawn) - 0.4, -0.6)
     sums = f"{inside.sum()} of {n_labels} labels predicted, {np.count_nonzero(chances > 0.5)} above ½"
-    tidy(ax, "probability", "label", titled(title, sums), grid=False)
+    style_axes(ax, "probability", "label", titled(title, sums), grid=False)
     name_ticks(ax.yaxis, [str(word) for word in words[drawn]], _LONGEST)
     legend(ax)
     return ax

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.metrics.catalogue import share_interval
 from cofactor.metrics.probabilities import CalibrationBins, calibration_bins, label_calibration_bins
-from cofactor.plots.figures import INK, MUTED, OKABE_ITO, legend, new_axes, series_style, tidy
+from cofactor.plots.figures import INK, MUTED, OKABE_ITO, legend, new_axes, series_style, style_axes
 from cofactor.samplers.diagnostics import split_r_hat
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def _finished(ax: Axes, title: str) -> Axes:
     ticks = np.linspace(0, 1, 6)
     ax.set_xticks(ticks)
     ax.set_yticks(ticks)
-    return legend(tidy(ax, "predicted probability (below: number of predictions)", "observed frequency", title))
+    return legend(style_axes(ax, "predicted probability (below: number of predictions)", "observed frequency", title))
 
 
 def _draw_counts(ax: Axes, bins: CalibrationBins) -> None:
@@ -262,7 +262,7 @@ def plot_trace(model: Any, ax: Axes | None = None, *, title: str = "") -> Axes:
     ax.set_xlim(0.5, max(chain.n_sweeps for chain in chains) + 0.5)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.yaxis.set_major_formatter("{x:,.6g}")
-    return legend(tidy(ax, "sweeps", "log-likelihood", title), _agreement(chains, burn_in))
+    return legend(style_axes(ax, "sweeps", "log-likelihood", title), _agreement(chains, burn_in))
 
 
 def _checked_chains(model: Any) -> list[Chain]:

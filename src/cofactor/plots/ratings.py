@@ -20,7 +20,7 @@ from cofactor.plots.figures import (
     new_axes,
     numbers,
     readable_on,
-    tidy,
+    style_axes,
     titled,
 )
 
@@ -87,7 +87,7 @@ def plot_confusion(counts: ArrayLike, scale: ArrayLike, ax: Axes | None = None, 
     distance = np.abs(np.subtract.outer(np.arange(n_levels), np.arange(n_levels)))
     exact, near = (100 * table[distance <= off].sum() / table.sum() for off in (0, 1))
     words = titled(title, f"{exact:.1f} % exact, {near:.1f} % at most one level off")
-    tidy(ax, "predicted rating", "true rating", title=words, grid=False)
+    style_axes(ax, "predicted rating", "true rating", title=words, grid=False)
     ax.tick_params(which="both", length=0)
     ax.spines[:].set_visible(False)
     edges = np.arange(n_levels + 1) - 0.5
@@ -203,7 +203,7 @@ def plot_embedding(
     _draw_thresholds(ax, direction, theta, low, high)
     _draw_direction(ax, direction, low, high)
     return legend(
-        tidy(ax, "item factor 1", "item factor 2", grid=False), "rating", pad=2.5
+        style_axes(ax, "item factor 1", "item factor 2", grid=False), "rating", pad=2.5
     )  # beyond the names of the lines
 
 
@@ -258,7 +258,7 @@ def plot_hyperplanes(U: ArrayLike, V: ArrayLike, threshold: float = 0.0, ax: Axe
     ax.scatter(points[:, 0], points[:, 1], s=26, color=INK, zorder=3)
     for index, point in enumerate(points):
         ax.annotate(f"$V_{{{index + 1}}}$", point, xytext=(5, 4), textcoords="offset points", fontsize=10, color=INK)
-    return tidy(ax, "factor 1", "factor 2", grid=False)
+    return style_axes(ax, "factor 1", "factor 2", grid=False)
 
 
 def _draw_side(

@@ -23,7 +23,7 @@ from cofactor.plots.figures import (
     same_size,
     series,
     series_style,
-    tidy,
+    style_axes,
     titled,
 )
 
@@ -81,7 +81,7 @@ def plot_recall_curves(
         ax.plot(lengths[order], values[order], label=name, linewidth=1.6, markersize=5, **series_style(index))
     ax.set_ylim(bottom=0)
     ax.set_xlim(left=0)
-    return legend(tidy(ax, "items of each list, k", measure, title))
+    return legend(style_axes(ax, "items of each list, k", measure, title))
 
 
 def plot_coverage_tradeoff(
@@ -135,7 +135,7 @@ def plot_coverage_tradeoff(
         ax.plot([across], [up], label=name, markersize=8, **style)
     ax.set_xlim(left=0)
     ax.set_ylim(bottom=0)
-    return legend(tidy(ax, coverage, measure, title))
+    return legend(style_axes(ax, coverage, measure, title))
 
 
 def plot_popularity(
@@ -202,7 +202,7 @@ def plot_popularity(
     ax.set_xlim(left=0)
     ax.set_ylim(bottom=0)
     return legend(
-        tidy(ax, "popularity of what users rated (share of users)", "popularity of what is recommended", title)
+        style_axes(ax, "popularity of what users rated (share of users)", "popularity of what is recommended", title)
     )
 
 
@@ -280,7 +280,7 @@ def plot_interaction_reliability(
     ax.plot(span, span, color=MUTED, linestyle="--", linewidth=1.2, label="calibrated", zorder=1)
     ax.set_xscale("log")
     ax.set_yscale("log")
-    return legend(tidy(ax, "predicted probability of an interaction", "share with an interaction", title))
+    return legend(style_axes(ax, "predicted probability of an interaction", "share with an interaction", title))
 
 
 def plot_recommendations(
@@ -333,7 +333,7 @@ def plot_recommendations(
     ax.barh(places + 0.2, likes * highest, 0.36, label="P(like | interaction)", color=OKABE_ITO[1])
     ax.set_xlim(0, highest)
     ax.set_ylim(chances.size - 0.5, -0.5)
-    tidy(ax, "probability that the user interacts with the item next", "", title, grid=False)
+    style_axes(ax, "probability that the user interacts with the item next", "", title, grid=False)
     ax.set_yticks(places)
     name_ticks(ax.yaxis, [str(name) for name in names])
     ax.locator_params(axis="x", nbins=4)
@@ -415,7 +415,7 @@ def plot_reasons(
     ax.set_ylim(len(drawn) - 0.4, -0.6)
     head = f"why {called.get(item, item)} for user {reasons.user}"
     xlabel = "contribution to the score" if reasons.intercepts is not None else "change of the score without it"
-    tidy(ax, xlabel, "", titled(title, head), grid=False)
+    style_axes(ax, xlabel, "", titled(title, head), grid=False)
     name_ticks(ax.yaxis, [f"{called.get(own[k], own[k])}{stars[k]}" for k in drawn.tolist()])
     legend(ax)
     return ax

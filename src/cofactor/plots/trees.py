@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cofactor.errors import InvalidInputError
-from cofactor.plots.figures import INK, MUTED, colour_bar, new_axes, tidy, titled
+from cofactor.plots.figures import INK, MUTED, colour_bar, new_axes, style_axes, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,7 +70,7 @@ def plot_label_tree(nodes: Sequence[Mapping[str, Any]], ax: Axes | None = None, 
         _write_numbers(ax, nodes, places)
     left = total - sum(int(node["n_retained"]) for node in nodes)
     words = f"{len(nodes)} node{'s' * (len(nodes) != 1)}, {left:,} of {total:,} instances retained by none"
-    tidy(ax, "area: instances that reach the node", "depth", title=titled(title, words), grid=False)
+    style_axes(ax, "area: instances that reach the node", "depth", title=titled(title, words), grid=False)
     ax.set_xticks([])
     ax.set_yticks(range(depth + 1))
     ax.set_xlim(-0.9, n_leaves - 0.1)

@@ -19,7 +19,7 @@ from cofactor.problems.least_squares import ColumnsInShards, LeastSquaresPart, L
 from cofactor.problems.observed import LevelData
 from cofactor.problems.priors import NormalWishartPrior, RowSums
 from cofactor.problems.rows import Array
-from cofactor.problems.users import USER_PRIOR, EntryUsers, Users, UsersInShards
+from cofactor.problems.users import USER_PRIOR, EntryUsers, ShardedUsers, Users
 from cofactor.samplers import Key, State, Step
 from cofactor.solvers import alternating_least_squares
 from cofactor.solvers.descent import descend
@@ -166,7 +166,7 @@ class GaussianUsers(EntryUsers):
         """Return their part of the state at the start: small random rows."""
         return {"U": random.normal(0, 0.1, (self.n, self.prior.n_columns)), "moments": np.zeros((self.n_levels, 3))}
 
-    def settle(self, state: State, ridge: float, n_rounds: int) -> None:
+    def initialize(self, state: State, ridge: float, n_rounds: int) -> None:
         """Improve rows of users and items by alternating least squares."""
         d = self.prior.n_columns
         problem = LeastSquaresProblem(
@@ -221,27 +221,27 @@ class GaussianUsers(EntryUsers):
         return noise if self.weights is None else noise * self.weights
 
 
-def settle_in_shards(
-    users: UsersInShards, problem: ShardLeastSquares, state: State, ridge: float, n_rounds: int
+def initialize_in_shards(
+    users: ShardedUsers, problem: ShardLeastSquares, state: State, ridge: float, n_rounds: int
 ) -> None:
-    """Do what `GaussianUsers.settle` does, by rounds."""
-    columns = ColumnsInShards(_Settling(users, ridge), problem.with_ridge(ridge))
+    """Do what `GaussianUsers.initialize` does, by rounds."""
+    columns = ColumnsInShards(_Initialization(users, ridge), problem.with_ridge(ridge))
     result = descend(columns, columns.pack({"V": state["V"]}), columns.update, Trace(columns, n_rounds, 0, None))
     state["V"][:] = columns.arrays(result.x)["V"]
 
 
 @dataclass(frozen=True)
-class _Settling:
+class _Initialization:
     """Parts that answer questions of least squares."""
 
-    users: UsersInShards
+    users: ShardedUsers
     ridge: float
 
     def total(self, question: Question, then: Then | None = None) -> Answer:
         return self.users.ask("least_squares", {}, (), then, question=question, ridge=self.ridge)
 
-    def told(self, question: Callable[[], Question]) -> Answer:
-        return self.users.told("least_squares", lambda: {"question": question(), "ridge": self.ridge})
+    def query(self, question: Callable[[], Question]) -> Answer:
+        return self.users.query("least_squares", lambda: {"question": question(), "ridge": self.ridge})
 
     def each(self, question: Question) -> Iterator[Answer]:
         for U in self.users.arrays("U"):
@@ -268,7 +268,7 @@ class GaussianPosterior:
     ----------
     users : Users
         Of `GaussianUsers`.
-    settle : callable
+    initialize : callable
         Improves rows of users and items by alternating least squares, with a ridge, in so many rounds.
     mass : float
         Number of entries, or sum of their weights.
@@ -290,7 +290,7 @@ class GaussianPosterior:
     def __init__(
         self,
         users: Users,
-        settle: Callable[[State, float, int], None],
+        initialize: Callable[[State, float, int], None],
         mass: float,
         values: Array,
         n_items: int,
@@ -302,7 +302,7 @@ class GaussianPosterior:
     ) -> None:
         self.users, self.values, self.n_items, self.items = users, values, n_items, items
         self.precision, self.shape, self.rate = precision, shape, rate
-        self.mass, self._settle = mass, settle
+        self.mass, self._initialize = mass, initialize
         #: Sums over all users, as the last draw of rows left them.
         self._sums: Answer | None = None
         self.kept = tuple(name for name in self.kept if name not in users.elsewhere)
@@ -326,11 +326,11 @@ class GaussianPosterior:
             **self.items.start(),
         }
 
-    def settle(self, state: State) -> None:
+    def initialize(self, state: State) -> None:
         """Improve the factors by a few rounds of alternating least squares."""
         # A ridge of d is about right for any d where the noise has variance one half: it corresponds to entries of u
         # and v with variance 1 / (2 d), and so to scores whose variance does not grow with d.
-        self._settle(state, float(self.items.n_columns), _ALS_ROUNDS)
+        self._initialize(state, float(self.items.n_columns), _ALS_ROUNDS)
 
     def log_likelihood(self, state: State) -> float:
         """Return the log-likelihood of the targets."""

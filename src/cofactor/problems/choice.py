@@ -58,19 +58,19 @@ def log_shares(utilities: NDArray[np.floating], seen: NDArray[np.bool_] | None =
     return found
 
 
-def bent(feature: NDArray[np.float32], knot: float) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def at_knot(feature: NDArray[np.float32], knot: float) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return a feature, and by how much it is above a knot: sums of multiples have a slope below it and one above.
 
     Examples
     --------
-    >>> [column.tolist() for column in bent(np.array([-2.0, 0.5, 3.0], dtype=np.float32), 0.0)]
+    >>> [column.tolist() for column in at_knot(np.array([-2.0, 0.5, 3.0], dtype=np.float32), 0.0)]
     [[-2.0, 0.5, 3.0], [0.0, 0.5, 3.0]]
     """
     above = feature - np.float32(knot)
     return feature, np.maximum(above, np.float32(0), out=above)
 
 
-def among_the_next(
+def inclusion_probabilities(
     shares: NDArray[np.floating], n_chosen: NDArray[np.integer], ordered: bool = False
 ) -> NDArray[np.float64]:
     r"""Return the probability of each item to be among those that are held out of a user.
@@ -93,9 +93,9 @@ def among_the_next(
 
     Examples
     --------
-    >>> among_the_next(np.array([[0.6, 0.3, 0.1]]), np.array([2])).round(2)
+    >>> inclusion_probabilities(np.array([[0.6, 0.3, 0.1]]), np.array([2])).round(2)
     array([[0.97, 0.75, 0.28]])
-    >>> among_the_next(np.array([[0.6, 0.3, 0.1]]), np.array([2]), ordered=True).round(2)
+    >>> inclusion_probabilities(np.array([[0.6, 0.3, 0.1]]), np.array([2]), ordered=True).round(2)
     array([[0.83, 0.71, 0.45]])
     """
     P, n = np.asarray(shares, dtype=np.float64), np.asarray(n_chosen, dtype=np.float64)[:, None]
@@ -197,7 +197,7 @@ class ChoiceProblem:
         value = float(values.sum()) - float(precisions @ at**2) / 2
         return value / size, gradient / size, information / size
 
-    def every(self, k: int) -> ChoiceProblem:
+    def subsample(self, k: int) -> ChoiceProblem:
         """Return what every k-th user says."""
         rows, columns = self.chosen
         here = rows % k == 0
@@ -212,7 +212,7 @@ class ChoiceProblem:
         """
         c = np.ones(len(self.features)) if start is None else np.array(start, dtype=np.float64)
         if len(self.seen) >= _MANY:
-            c, exponent, _ = self.every(_EACH).maximize(c, exponent)
+            c, exponent, _ = self.subsample(_EACH).maximize(c, exponent)
         at = np.append(c, exponent)
         value, gradient, information = self.derivatives(at[:-1], at[-1])
         for _ in range(_STEPS):

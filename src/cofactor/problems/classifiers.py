@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from cofactor.chunked import ChunkedTable, MappedTable, accumulate, zip_chunks
 from cofactor.kernels.threads import library_limit
-from cofactor.passes import InPasses, Mapped, added, together
 
 Floats = NDArray[np.float64]
 
@@ -19,7 +19,7 @@ _EPS = float(np.finfo(np.float64).eps)
 _SMALL = 1e-4  #: columns of a smaller share of the largest one's length lose digits in XᵀX
 
 
-class Turned(NamedTuple):
+class RotatedTable(NamedTuple):
     """A table along its principal axes: there the second derivatives of losses of its rows are nearly diagonal.
 
     Parameters
@@ -29,43 +29,43 @@ class Turned(NamedTuple):
     squares : ndarray of shape (r,)
         Their squared lengths.
     axes : ndarray of shape (D, r)
-    turn : ndarray of shape (D, r), optional
-        For a table that is seen in passes, which is not turned itself, (n, D): coefficients are, by these axes.
+    rotation : ndarray of shape (D, r), optional
+        For a chunked table, which is not rotated itself, (n, D): coefficients are, by these axes.
     """
 
     table: Any
     squares: Floats
     axes: Floats
-    turn: Floats | None = None
+    rotation: Floats | None = None
 
     def of_columns(self, theta: Floats) -> Floats:
         """Return coefficients of the columns of the table, a row for each problem, of those of the axes."""
-        return theta if self.turn is None else theta @ self.turn.T
+        return theta if self.rotation is None else theta @ self.rotation.T
 
     def of_axes(self, gradient: Floats) -> Floats:
         """Return derivatives along the axes, a row for each problem, of those for the columns of the table."""
-        return gradient if self.turn is None else gradient @ self.turn
+        return gradient if self.rotation is None else gradient @ self.rotation
 
 
-def turned_in_passes(X: InPasses, dtype: Any = np.float64) -> Turned:
-    """Return a dense table that is seen in passes, with the axes along which coefficients are turned in its place.
+def rotate_chunked_table(X: ChunkedTable, dtype: Any = np.float64) -> RotatedTable:
+    """Return a dense chunked table, with the axes along which coefficients are rotated in its place.
 
     Parameters
     ----------
-    X : InPasses of shape (n, D)
-        Its parts are dense, in double precision.
+    X : ChunkedTable of shape (n, D)
+        Its chunks are dense, in double precision.
     dtype : dtype, default=float64
         Of the table.
     """
     gram: Any = None
-    for (part,) in together(X):
-        gram = added(gram, part.T @ part)
+    for (chunk,) in zip_chunks(X):
+        gram = accumulate(gram, chunk.T @ chunk)
     values, vectors = linalg.eigh(gram, overwrite_a=True)
     kept = values > values[-1] * max(X.shape) * _EPS
-    return Turned(X.astype(dtype), values[kept], vectors[:, kept], vectors[:, kept])
+    return RotatedTable(X.astype(dtype), values[kept], vectors[:, kept], vectors[:, kept])
 
 
-def turned(X: Floats, sizes: Floats, dtype: Any = np.float64) -> Turned:
+def rotate_table(X: Floats, sizes: Floats, dtype: Any = np.float64) -> RotatedTable:
     """Return a dense table along its principal axes: at most n or D of them, whichever is less.
 
     Parameters
@@ -78,7 +78,7 @@ def turned(X: Floats, sizes: Floats, dtype: Any = np.float64) -> Turned:
 
     Examples
     --------
-    >>> turned(np.array([[1.0, 1.0], [2.0, 2.0]]), np.ones(2)).squares.round(3)
+    >>> rotate_table(np.array([[1.0, 1.0], [2.0, 2.0]]), np.ones(2)).squares.round(3)
     array([10.])
     """
     n, D = X.shape
@@ -86,13 +86,13 @@ def turned(X: Floats, sizes: Floats, dtype: Any = np.float64) -> Turned:
         lengths = np.linalg.norm(X, axis=0)
         if lengths.min(initial=np.inf, where=lengths > 0) < _SMALL * lengths.max(initial=0):
             table, axes = _graded(X, sizes)
-            return Turned(np.ascontiguousarray(table, dtype=dtype), np.einsum("ij,ij->j", table, table), axes)
+            return RotatedTable(np.ascontiguousarray(table, dtype=dtype), np.einsum("ij,ij->j", table, table), axes)
         values, vectors = linalg.eigh(X.T @ X if n >= D else X @ X.T)
         kept = values > values[-1] * max(n, D) * _EPS
         values, vectors = values[kept], vectors[:, kept]
         axes = vectors if n >= D else X.T @ (vectors / np.sqrt(values))
         table = X @ vectors if n >= D else vectors * np.sqrt(values)
-    return Turned(np.ascontiguousarray(table, dtype=dtype), values, axes)
+    return RotatedTable(np.ascontiguousarray(table, dtype=dtype), values, axes)
 
 
 def _graded(table: Floats, sizes: Floats) -> tuple[Floats, Floats]:
@@ -109,10 +109,10 @@ def _graded(table: Floats, sizes: Floats) -> tuple[Floats, Floats]:
     return Q[:, kept] @ L.T, np.asarray(axes[np.argsort(order)], dtype=np.float64)
 
 
-Places = NDArray[np.int64]
+Indices = NDArray[np.int64]
 
 
-class Rotated(NamedTuple):
+class RotatedFeatures(NamedTuple):
     """Centred features in the directions of their principal axes, which ridge penalties do not see.
 
     There the second derivatives of logistic losses are nearly diagonal.
@@ -126,30 +126,30 @@ class Rotated(NamedTuple):
     axes : ndarray of shape (D, r)
     mean : ndarray of shape (D,)
         Of the features.
-    turn : ndarray of shape (D, r), optional
-        Of a table that is seen in passes, see `Turned`.
+    rotation : ndarray of shape (D, r), optional
+        Of a chunked table, see `RotatedTable`.
     """
 
     table: Any
     squares: Floats
     axes: Floats
     mean: Floats
-    turn: Floats | None = None
+    rotation: Floats | None = None
 
     def parts(self, *others: Any) -> Iterator[tuple[Any, ...]]:
         """Yield some instances at a time, with the same rows of others; all at once where they are in memory."""
-        for table, *some in together(self.table, *others):
+        for table, *some in zip_chunks(self.table, *others):
             yield self._replace(table=table), *some
 
     def scores(self, theta: Floats) -> Floats:
         """Return scores of instances, (n, B), by rows of coefficients whose last one is the intercept, (B, r + 1)."""
-        slopes = theta[:, :-1] if self.turn is None else theta[:, :-1] @ self.turn.T
+        slopes = theta[:, :-1] if self.rotation is None else theta[:, :-1] @ self.rotation.T
         return np.asarray(self.table @ slopes.T.astype(self.table.dtype) + theta[:, -1])
 
     def back(self, table: Floats) -> Floats:
         """Return the transpose of `scores`, (B, r + 1), of a table (n, B)."""
         slopes = table.T.astype(self.table.dtype) @ self.table
-        return np.hstack([slopes if self.turn is None else slopes @ self.turn, table.sum(axis=0)[:, None]])
+        return np.hstack([slopes if self.rotation is None else slopes @ self.rotation, table.sum(axis=0)[:, None]])
 
     def unrotated(self, theta: Floats) -> tuple[Floats, Floats]:
         """Return coefficients of the features, (D, B), and intercepts, (B,), of those of the axes."""
@@ -157,36 +157,36 @@ class Rotated(NamedTuple):
         return coef, theta[:, -1] - self.mean @ coef
 
 
-def rotated(X: NDArray[Any], dtype: Any = np.float64) -> Rotated:
+def rotate_features(X: NDArray[Any], dtype: Any = np.float64) -> RotatedFeatures:
     """Return a dense table of features in their principal axes: at most n or D of them, whichever is less.
 
     Examples
     --------
-    >>> found = rotated(np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]]))
+    >>> found = rotate_features(np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]]))
     >>> found.table.shape, found.squares.round(3)
     ((3, 1), array([4.]))
     """
     mean = X.mean(axis=0, dtype=np.float64)
-    found = turned(X - mean, np.linalg.norm(X, axis=0), dtype)
-    return Rotated(found.table, found.squares, found.axes, mean)
+    found = rotate_table(X - mean, np.linalg.norm(X, axis=0), dtype)
+    return RotatedFeatures(found.table, found.squares, found.axes, mean)
 
 
-def rotated_in_passes(X: InPasses, dtype: Any = np.float64) -> Rotated:
-    """Return a dense table of features that is seen in passes; its coefficients are in the principal axes.
+def rotate_chunked_features(X: ChunkedTable, dtype: Any = np.float64) -> RotatedFeatures:
+    """Return a dense chunked table of features; its coefficients are in the principal axes.
 
     Parameters
     ----------
-    X : InPasses of shape (n, D)
-        Its parts are dense, in double precision.
+    X : ChunkedTable of shape (n, D)
+        Its chunks are dense, in double precision.
     dtype : dtype, default=float64
         Of the table.
     """
     total: Any = None
-    for (part,) in together(X):
-        total = added(total, part.sum(axis=0))
+    for (chunk,) in zip_chunks(X):
+        total = accumulate(total, chunk.sum(axis=0))
     mean = total / X.shape[0]
-    found = turned_in_passes(X.map(lambda part: part - mean), dtype)
-    return Rotated(found.table, found.squares, found.axes, mean, found.turn)
+    found = rotate_chunked_table(X.map(lambda chunk: chunk - mean), dtype)
+    return RotatedFeatures(found.table, found.squares, found.axes, mean, found.rotation)
 
 
 class LogisticProblems:
@@ -197,8 +197,8 @@ class LogisticProblems:
 
     Parameters
     ----------
-    X : Rotated
-    Y : ndarray or Mapped of shape (n, B), float64
+    X : RotatedFeatures
+    Y : ndarray or MappedTable of shape (n, B), float64
         0 and 1; each label varies.
     alpha : float
         Above 0.
@@ -206,11 +206,13 @@ class LogisticProblems:
         ω; 1 by default.
     """
 
-    def __init__(self, X: Rotated, Y: Floats | Mapped, alpha: float, weights: Floats | None = None) -> None:
+    def __init__(
+        self, X: RotatedFeatures, Y: Floats | MappedTable, alpha: float, weights: Floats | None = None
+    ) -> None:
         self.X, self.Y, self.alpha = X, Y, alpha
         self.weights = None if weights is None else weights[:, None]
         n, sums = Y.shape[0], np.zeros(Y.shape[1])
-        for some, heavy in together(Y, weights):
+        for some, heavy in zip_chunks(Y, weights):
             sums += some.sum(axis=0) if heavy is None else heavy @ some
         total = float(n) if weights is None else float(weights.sum())
         self._share = sums / total
@@ -224,7 +226,7 @@ class LogisticProblems:
         theta[:, -1] = np.log(self._share / (1 - self._share))
         return theta
 
-    def evaluate(self, theta: Floats, which: Places) -> tuple[Floats, Floats]:
+    def evaluate(self, theta: Floats, which: Indices) -> tuple[Floats, Floats]:
         """Return objectives and gradients of some labels; see `ManyProblems`."""
         Y = self.Y if len(which) == self.Y.shape[1] else self.Y[:, which]
         value, gradient = np.zeros(len(theta)), np.zeros(theta.shape)
@@ -241,7 +243,7 @@ class LogisticProblems:
         penalties = np.einsum("bp,bp->b", theta[:, :-1], theta[:, :-1])
         return value + self.alpha / 2 * penalties, gradient
 
-    def scaled(self, gradient: Floats, which: Places) -> Floats:
+    def scaled(self, gradient: Floats, which: Indices) -> Floats:
         """Return gradients divided by the curvatures at the start, as if all instances had the same."""
         return np.asarray(gradient / self._curvature[which])
 
@@ -253,40 +255,40 @@ class SquaredHingeProblems:
 
     Parameters
     ----------
-    X : Turned
-        The last feature, before it was turned, is 1: the intercept has a penalty like the other coefficients.
-    Z : ndarray or Mapped of shape (n, B), float64
+    X : RotatedTable
+        The last feature, before rotation, is 1: the intercept has a penalty like the other coefficients.
+    Z : ndarray or MappedTable of shape (n, B), float64
         1 where a label is on, -1 where it is off; each label varies.
     costs : ndarray of shape (n,)
         Above 0, or 0 for instances that do not count.
     """
 
-    def __init__(self, X: Turned, Z: Floats | Mapped, costs: Floats) -> None:
+    def __init__(self, X: RotatedTable, Z: Floats | MappedTable, costs: Floats) -> None:
         self.X, self.Z, self.costs = X, Z, costs
         self._curvature = 1 + 2 * costs.mean() * X.squares
 
     def start(self) -> Floats:
         """Return coefficients of the mean of each label, as the score of all instances: shape (B, r)."""
         total: Any = None
-        for signs, costs in together(self.Z, self.costs):
-            total = added(total, costs @ signs)
+        for signs, costs in zip_chunks(self.Z, self.costs):
+            total = accumulate(total, costs @ signs)
         return np.outer(total / self.costs.sum(), self.X.axes[-1])
 
-    def evaluate(self, theta: Floats, which: Places) -> tuple[Floats, Floats]:
+    def evaluate(self, theta: Floats, which: Indices) -> tuple[Floats, Floats]:
         """Return objectives and gradients of some labels; see `ManyProblems`."""
         Z = self.Z if len(which) == self.Z.shape[1] else self.Z[:, which]
         columns = self.X.of_columns(theta).T
         losses: Any = None
         back: Any = None
-        for table, signs, costs in together(self.X.table, Z, self.costs):
+        for table, signs, costs in zip_chunks(self.X.table, Z, self.costs):
             scores = table @ columns.astype(table.dtype)
             gaps = np.maximum(0, 1 - signs * scores)
             slopes = costs[:, None] * gaps
-            losses = added(losses, np.einsum("ib,ib->b", slopes, gaps))
+            losses = accumulate(losses, np.einsum("ib,ib->b", slopes, gaps))
             slopes *= -2 * signs
-            back = added(back, (slopes.T.astype(table.dtype) @ table).astype(np.float64))
+            back = accumulate(back, (slopes.T.astype(table.dtype) @ table).astype(np.float64))
         return losses + np.einsum("bp,bp->b", theta, theta) / 2, theta + self.X.of_axes(back)
 
-    def scaled(self, gradient: Floats, which: Places) -> Floats:
+    def scaled(self, gradient: Floats, which: Indices) -> Floats:
         """Return gradients divided by the curvatures where all instances are within the margin."""
         return np.asarray(gradient / self._curvature)

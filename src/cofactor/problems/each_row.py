@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cofactor.errors import InvalidInputError
 from cofactor.penalties import L2, AroundL2, Penalty, RowL2
 from cofactor.problems.observed import ObservedProblem
-from cofactor.solvers.lbfgs import Floats, Places, lbfgs_each
+from cofactor.solvers.lbfgs import Floats, Indices, lbfgs_each
 
 #: A row is solved when a step promises to lower its objective by less than half this share of what it was at the start.
 _TOL = 1e-8
@@ -81,7 +81,7 @@ class EachRow:
         self._set(theta, slice(None))
         return {name: np.array(self._arrays[name]) for name in self._columns}
 
-    def evaluate(self, theta: Floats, which: Places) -> tuple[Floats, Floats]:
+    def evaluate(self, theta: Floats, which: Indices) -> tuple[Floats, Floats]:
         """Return objectives (b,) and gradients (b, p) of some rows."""
         self._set(theta, which)
         values = self.problem.losses_of(which, self._arrays, self._slopes)
@@ -96,16 +96,16 @@ class EachRow:
             values = values + 0.5 * np.einsum("bp,bp->b", pull, rest)
         return values, gradients
 
-    def scaled(self, gradient: Floats, which: Places) -> Floats:
+    def scaled(self, gradient: Floats, which: Indices) -> Floats:
         """Return gradients, each number divided by a guess of its curvature."""
         return gradient * self._scale[which]
 
-    def _set(self, theta: Floats, which: Places | slice) -> None:
+    def _set(self, theta: Floats, which: Indices | slice) -> None:
         for name, columns in self._columns.items():
             array = self._arrays[name]
             array[which] = theta[:, columns].reshape(-1, *array.shape[1:])
 
-    def _joined(self, arrays: Mapping[str, NDArray[Any]], which: Places | slice) -> Floats:
+    def _joined(self, arrays: Mapping[str, NDArray[Any]], which: Indices | slice) -> Floats:
         parts = [arrays[name][which] for name in self._columns]
         return np.hstack([part.reshape(len(part), -1) for part in parts], dtype=np.float64)
 

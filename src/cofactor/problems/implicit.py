@@ -20,7 +20,7 @@ from cofactor.kernels.observed import weighted_squares
 from cofactor.kernels.random import fold
 from cofactor.kernels.ridge import (
     gradient_of_interactions,
-    lined_up,
+    pad_features,
     padded,
     ridge_of_interactions,
     ridge_of_interactions_cg,
@@ -134,7 +134,7 @@ class ImplicitProblem(PenalizedProblem):
         rows = (side.indptr, side.indices)
         if self.row_solver != "cg":
             V, d = arrays[other], arrays[other].shape[1]
-            features = side.roots, lined_up(V, d, dtype=self.dtype)
+            features = side.roots, pad_features(V, d, dtype=self.dtype)
             for_few = self._for_few(V, base)
             self._each(side, ridge_of_interactions, *rows, *features, base, *for_few, side.ridge, arrays[name], least)
         else:
@@ -157,11 +157,11 @@ class ImplicitProblem(PenalizedProblem):
         """Return up to how many entries a row is solved in their number, and what `ridge_of_interactions` needs."""
         d = len(base)
         if self.row_solver == "normal":
-            return 0, lined_up(other[:0], d, dtype=self.dtype), np.empty(0), lined_up(base[:0], d)
+            return 0, pad_features(other[:0], d, dtype=self.dtype), np.empty(0), pad_features(base[:0], d)
         with library_limit(1, "blas"):
             lengths, Q = linalg.eigh(base)
             turned = other @ Q.astype(other.dtype)
-        return d // 2, lined_up(turned, d, dtype=self.dtype), np.maximum(lengths, 0), lined_up(Q.T, d)
+        return d // 2, pad_features(turned, d, dtype=self.dtype), np.maximum(lengths, 0), pad_features(Q.T, d)
 
     def _penalty(self, name: str, array: np.ndarray) -> float:
         return float(weighted_squares(self._sides[name].ridge, array).sum())

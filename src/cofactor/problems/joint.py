@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
+from cofactor.chunked import batches
 from cofactor.kernels import sgd
 from cofactor.kernels.sgd import entry_steps
 from cofactor.kernels.threads import library_limit
 from cofactor.losses import LogisticSquared, Squared
-from cofactor.passes import batches
 from cofactor.penalties import L2, RowL2
 from cofactor.problems.base import PenalizedProblem
 from cofactor.problems.observed import Entries, ObservedProblem, factor_shapes, masses

@@ -22,7 +22,7 @@ from cofactor.errors import InvalidInputError
 from cofactor.kernels import observed, vectors
 from cofactor.kernels.lanes import pad_to_lanes
 from cofactor.kernels.observed import append_columns
-from cofactor.kernels.ridge import lined_up, ridge_cg, ridge_exact
+from cofactor.kernels.ridge import pad_features, ridge_cg, ridge_exact
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.losses import Squared
 from cofactor.penalties import L2, RowL2
@@ -173,7 +173,7 @@ class LeastSquaresProblem(ObservedProblem):
             scores = self._scores_of(centres, with_constant(features, out.shape[1]), given, cuts)
             given = (*given[:2], given[2] - scores, given[3])
         if self.row_solver == "exact":
-            table = lined_up(features, len(self._ridge), offsets, out.dtype)
+            table = pad_features(features, len(self._ridge), offsets, out.dtype)
             solve_rows(given, cuts, table, self._ridge, shares, out)
         else:
             features = with_constant(features, out.shape[1])
@@ -238,7 +238,7 @@ def solve_rows(
     cuts : ndarray
         Blocks of rows: see `cut_rows`.
     table : ndarray
-        Rows V_j, and what is taken off the targets: see `lined_up`.
+        Rows V_j, and what is taken off the targets: see `pad_features`.
     ridge : ndarray of shape (p,)
         Weights of squares: p = d, or d + 1 for a constant feature beside them.
     shares : ndarray of shape (n_rows,)
@@ -253,7 +253,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 class LastTable:
-    """What `lined_up` made last: all parts of a process answer the same question, one after another.
+    """What `pad_features` made last: all parts of a process answer the same question, one after another.
 
     Of a million rows with fifty factors it takes an eighth of a second, and parts do not take much longer for the rest.
     """
@@ -265,7 +265,7 @@ class LastTable:
         """Return the table of these very arrays."""
         if self._of is None or self._of[0] is not features or self._of[1] is not offsets:
             self._of = None  # before there are two of them
-            self._of = features, offsets, lined_up(features, p, offsets, features.dtype)
+            self._of = features, offsets, pad_features(features, p, offsets, features.dtype)
         return self._of[2]
 
     def __reduce__(self) -> tuple[type[LastTable], tuple[()]]:
@@ -434,7 +434,7 @@ class ColumnsInShards(SharedColumns):
 
     def _losses(self, arrays: Arrays) -> Answer:
         """Ask for losses at these arrays and at the rows, and for gradients."""
-        answer = self.parts.told(lambda: {"op": "losses", "shared": ("V", "c"), "c": self._zeros, **arrays})
+        answer = self.parts.query(lambda: {"op": "losses", "shared": ("V", "c"), "c": self._zeros, **arrays})
         self._squared = float(answer["squared"])
         return answer
 
@@ -445,11 +445,11 @@ class ColumnsInShards(SharedColumns):
     def update(self, x: NDArray[Any]) -> float:
         """Minimise over rows, then over columns, in place; return the objective there."""
         self.parts.total({"op": "rows", **self.arrays(x)})
-        found, views = self.parts.told(self._of_all_rows)["rows"], self.layout.views(x)
+        found, views = self.parts.query(self._of_all_rows)["rows"], self.layout.views(x)
         views["V"][...] = found[:, : self.problem.ridge.n_factors]
         if "c" in views:
             views["c"][...] = found[:, -1]
-        answer = self.parts.told(lambda: {"op": "value", "shared": ("V", "c"), **self.arrays(x)})
+        answer = self.parts.query(lambda: {"op": "value", "shared": ("V", "c"), **self.arrays(x)})
         return float(answer["value"]) + self.smooth_value(x)
 
     def _of_all_rows(self) -> Question:

@@ -25,7 +25,7 @@ from cofactor.problems.priors import (
     sums_of_columns,
 )
 from cofactor.problems.rows import Array, table_of
-from cofactor.problems.users import USER_PRIOR, EntryUsers, Users, UsersHere
+from cofactor.problems.users import USER_PRIOR, EntryUsers, LocalUsers, Users
 from cofactor.samplers import Key, State, Step
 from cofactor.solvers.parts import Answer
 
@@ -253,7 +253,7 @@ class HingePosterior:
             **self.items.start(),
         }
 
-    def settle(self, state: State) -> None:
+    def initialize(self, state: State) -> None:
         """Do nothing: a start is good enough."""
 
     def log_likelihood(self, state: State) -> float:
@@ -326,7 +326,7 @@ class BuffetPosterior(HingePosterior):
     ) -> None:
         p = n_columns + biased
         users = HingeUsers(lambda: data, FixedPrior("user", p), c=c, width=width, biased=biased)
-        super().__init__(UsersHere(users), users.items.n, n_levels, FixedPrior("item", p), threshold_prior)
+        super().__init__(LocalUsers(users), users.items.n, n_levels, FixedPrior("item", p), threshold_prior)
         self.local, self.n, self.biased = users, users.n, biased
         self.n_columns, self.concentration, self.learned = n_columns, float(concentration), learned
         self.steps: Mapping[str, Step] = {

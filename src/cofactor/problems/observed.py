@@ -20,7 +20,7 @@ from cofactor.kernels.axes import axes_of, gram, principal_axes, rotate
 from cofactor.kernels.lanes import padded_zeros
 from cofactor.kernels.observed import weighted_squares
 from cofactor.kernels.threads import cut_rows, n_threads, parallel_for
-from cofactor.losses.base import EntryLoss, Work
+from cofactor.losses.base import EntryLoss, LossArrays
 from cofactor.penalties import L2, AroundL2, CentredL2, Penalty, RowL2
 from cofactor.problems.base import Layout, PenalizedProblem
 from cofactor.solvers.lbfgs import FlatVectors
@@ -150,7 +150,7 @@ class ObservedProblem(PenalizedProblem):
         self._row_cuts = cut_rows(entries.indptr, self._block)
         self._col_cuts = cut_rows(entries.col_indptr, _per_block(n_entries, ENTRIES_PER_BLOCK))
         loss.check_targets(self.targets, n_thresholds)
-        self._work = Work(
+        self._loss_arrays = LossArrays(
             indptr=entries.indptr,
             targets=self.targets,
             scores=np.empty(n_entries, self.dtype),
@@ -213,10 +213,10 @@ class ObservedProblem(PenalizedProblem):
         if "V" in out or "c" in out:
             parallel_for(lambda k: self._columns(k, arrays, out), len(cuts) - 1)
         if "common" in out:
-            out["common"][...] = np.add.reduce(self._work.d_thresholds, axis=0, dtype=np.float64)
+            out["common"][...] = np.add.reduce(self._loss_arrays.d_thresholds, axis=0, dtype=np.float64)
         if "own" in out:
-            out["own"][...] = self._work.d_thresholds
-        return float(np.add.reduce(self._work.losses))
+            out["own"][...] = self._loss_arrays.d_thresholds
+        return float(np.add.reduce(self._loss_arrays.losses))
 
     def losses_of(
         self, rows: np.ndarray, arrays: Mapping[str, np.ndarray], out: Mapping[str, np.ndarray]
@@ -232,8 +232,8 @@ class ObservedProblem(PenalizedProblem):
         cuts = list(zip(rows[first], rows[np.append(first[1:], len(rows)) - 1] + 1, strict=True))
         parallel_for(lambda k: self._rows(*cuts[k], arrays, out), len(cuts))
         if "own" in out:
-            out["own"][rows] = self._work.d_thresholds[rows]
-        return self._work.losses[rows]
+            out["own"][rows] = self._loss_arrays.d_thresholds[rows]
+        return self._loss_arrays.losses[rows]
 
     def curvatures_of_rows(self) -> dict[str, np.ndarray]:
         """Return what the entries of rows add to second derivatives by U, b and own: see `inverse_curvatures`."""
@@ -246,7 +246,7 @@ class ObservedProblem(PenalizedProblem):
             observed.accumulate(cuts[k], cuts[k + 1], e.indptr, e.indices, *in_place, squares, by_factor)
 
         parallel_for(block, len(cuts) - 1)
-        return {"U": by_factor, "b": n_row, "own": np.broadcast_to(n_row[:, None], self._work.thresholds.shape)}
+        return {"U": by_factor, "b": n_row, "own": np.broadcast_to(n_row[:, None], self._loss_arrays.thresholds.shape)}
 
     def _table(self, name: str, indptr: np.ndarray, d: int) -> np.ndarray:
         """Return what kernels read instead of a matrix of factors; of a fixed one, the rows that have entries."""
@@ -257,7 +257,7 @@ class ObservedProblem(PenalizedProblem):
         return table
 
     def _set_thresholds(self, arrays: Mapping[str, np.ndarray], rows: np.ndarray | slice = slice(None)) -> None:
-        thresholds = self._work.thresholds
+        thresholds = self._loss_arrays.thresholds
         thresholds[rows] = arrays.get("common", 0)
         if "own" in arrays:
             thresholds[rows] += arrays["own"][rows]
@@ -267,27 +267,27 @@ class ObservedProblem(PenalizedProblem):
         e, U, V = self.entries, self._tables["U"], self._tables["V"]
         entries, biases = (lo, hi, e.indptr, e.indices), (arrays["b"], arrays["c"])
         own = arrays["U"] if "U" in self.layout.shapes else U
-        observed.scores(*entries, own, U, V, *biases, self._work.scores)
-        self.loss.evaluate(lo, hi, self._work)
+        observed.scores(*entries, own, U, V, *biases, self._loss_arrays.scores)
+        self.loss.evaluate(lo, hi, self._loss_arrays)
         if "U" in out:
-            slopes = self._work.d_scores
+            slopes = self._loss_arrays.d_scores
             observed.accumulate(*entries, observed.IN_PLACE, slopes, slopes, V, out["U"])
         if "b" in out:
-            observed.row_sums(lo, hi, e.indptr, self._work.d_scores, out["b"])
+            observed.row_sums(lo, hi, e.indptr, self._loss_arrays.d_scores, out["b"])
 
     def _columns(self, block: int, arrays: Mapping[str, np.ndarray], out: Mapping[str, np.ndarray]) -> None:
         """Gradients of V and c for one block of columns, from the slopes that the rows left behind."""
         lo, hi = self._col_cuts[block], self._col_cuts[block + 1]
         e = self.entries
         # The scores are not needed any more: the slopes in column order take their place.
-        by_column = (e.to_csr, self._work.d_scores, self._work.scores)
+        by_column = (e.to_csr, self._loss_arrays.d_scores, self._loss_arrays.scores)
         if "V" in out:
             U = self._tables["U"]
             observed.accumulate(lo, hi, e.col_indptr, e.col_indices, *by_column, U, out["V"])
         else:
             observed.gather(e.col_indptr[lo], e.col_indptr[hi], *by_column)
         if "c" in out:
-            observed.row_sums(lo, hi, e.col_indptr, self._work.scores, out["c"])
+            observed.row_sums(lo, hi, e.col_indptr, self._loss_arrays.scores, out["c"])
 
 
 def _per_block(n_entries: int, most: int) -> int:

@@ -28,7 +28,7 @@ from cofactor.problems.priors import (
     sums_of_columns,
 )
 from cofactor.problems.rows import Array, table_of
-from cofactor.problems.users import USER_PRIOR, EntryUsers, Users, UsersHere
+from cofactor.problems.users import USER_PRIOR, EntryUsers, LocalUsers, Users
 from cofactor.samplers import Key, State, Step
 from cofactor.solvers.parts import Answer
 
@@ -538,7 +538,7 @@ class OrdinalProbitPosterior:
         self.shadow, self.gap_prior = shadow, gap_prior or GapPrior()
         self.kept = tuple(name for name in self.kept if name not in users.elsewhere)
         self.drift: Drift | None = None
-        moves = OrdinalMoves(items, self.gap_prior, (users,) if shadow is None else (users, UsersHere(shadow)))
+        moves = OrdinalMoves(items, self.gap_prior, (users,) if shadow is None else (users, LocalUsers(shadow)))
         self.steps: dict[str, Step] = {
             "thresholds": lambda state, key: users.do("draw_thresholds", state, key=key),
             "users": lambda state, key: users.do("draw", state, key=key),
@@ -547,7 +547,7 @@ class OrdinalProbitPosterior:
             "item prior": lambda state, key: items.draw(state, state["V"], key),
             "gap prior": self.draw_gap_prior,
         }
-        if isinstance(users, UsersHere) and users.own.drift is not None:
+        if isinstance(users, LocalUsers) and users.own.drift is not None:
             self.drift = users.own.drift
             self.kept += self.drift.kept
             self.steps["drift"] = users.own.draw_drift
@@ -576,7 +576,7 @@ class OrdinalProbitPosterior:
             **shadow,
         }
 
-    def settle(self, state: State) -> None:
+    def initialize(self, state: State) -> None:
         """Do nothing: a start is good enough."""
 
     def log_likelihood(self, state: State) -> float:

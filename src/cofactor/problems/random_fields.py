@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import expit
 
+from cofactor.chunked import batches
 from cofactor.kernels.label_tree import best_of_trees, sum_trees
 from cofactor.kernels.threads import parallel_for
-from cofactor.passes import batches
 from cofactor.penalties import Penalty
 from cofactor.problems.base import PenalizedProblem
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from cofactor.kernels.gibbs_rows import column_equations, draw_rows, draw_solutions
-from cofactor.kernels.ridge import lined_up
+from cofactor.kernels.ridge import pad_features
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.problems.observed import Entries
 from cofactor.samplers import Key
@@ -126,7 +126,7 @@ class Rows:
 
 
 def table_of(rows: Array, biased: bool, dtype: DTypeLike = np.float64) -> NDArray[Any]:
-    """Return the rows of one side as kernels that draw those of the other read them, see `lined_up`.
+    """Return the rows of one side as kernels that draw those of the other read them, see `pad_features`.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def table_of(rows: Array, biased: bool, dtype: DTypeLike = np.float64) -> NDArra
     dtype : dtype, default=float64
     """
     p = rows.shape[1]
-    return lined_up(rows[:, :-1], p, rows[:, -1], dtype) if biased else lined_up(rows, p, dtype=dtype)
+    return pad_features(rows[:, :-1], p, rows[:, -1], dtype) if biased else pad_features(rows, p, dtype=dtype)
 
 
 def draw_by_equations(key: np.uint64, p: int, sums: Answer) -> Answer:

@@ -1,7 +1,7 @@
 """Users of a posterior, wherever they are: with the chain in this process, or in shards.
 
 The steps of a posterior ask its users for what they do and sum up, by the name of a method of `EntryUsers`. Users in
-this process do it at once, with the arrays of the chain's state (`UsersHere`). Those in shards (`UsersInShards`) keep
+this process do it at once, with the arrays of the chain's state (`LocalUsers`). Those in shards (`ShardedUsers`) keep
 their part of the state and of the samples where the shards are, in a `UsersPart` each, and their answers are added.
 """
 
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from cofactor.problems.priors import RowPrior
 from cofactor.problems.rows import EQUATIONS, Array, Rows, draw_by_equations
 from cofactor.samplers import Kept, Key, State
-from cofactor.solvers.parts import Answer, Part, Question, Rounds, Then
+from cofactor.solvers.parts import Answer, Executor, Part, Question, Then
 
 #: Arrays of the state that hold the parameters of the prior of users' rows.
 USER_PRIOR = ("user_mean", "user_precision", "user_weights", "user_weight_precision")
@@ -149,7 +149,7 @@ class Users(ABC):
             V[first:last] = self.ask("item_equations", state, shared, then, **given)["rows"]
 
 
-class UsersHere(Users):
+class LocalUsers(Users):
     """Users in this process, whose arrays are in the state.
 
     Parameters
@@ -274,7 +274,7 @@ class UsersPart(Part):
         return {"found": found}
 
 
-class UsersInShards(Users):
+class ShardedUsers(Users):
     """Users whose rows live with their shards.
 
     What has no answer is put off until the next question, so that few rounds make a sweep.
@@ -295,15 +295,15 @@ class UsersInShards(Users):
 
     Attributes
     ----------
-    parts : Rounds
+    parts : Executor
         `UsersPart` of all shards, from the start of a chain on.
     """
 
-    parts: Rounds
+    parts: Executor
 
     def __init__(
         self,
-        begin: Callable[[Callable[[int], Part]], Rounds],
+        begin: Callable[[Callable[[int], Part]], Executor],
         kind: type[EntryUsers],
         make: Callable[[int], EntryUsers],
         prior: Any,
@@ -341,10 +341,10 @@ class UsersInShards(Users):
             state[array][:] = found[array]
         return found
 
-    def told(self, name: str, make: Callable[[], Mapping[str, Any]]) -> Answer:
+    def query(self, name: str, make: Callable[[], Mapping[str, Any]]) -> Answer:
         """Ask all parts what changes nothing; its arguments are made only if it is asked."""
         assert not self._before, "what is put off changes the parts"
-        return self.parts.told(lambda: {"op": name, "before": [], "given": make()})
+        return self.parts.query(lambda: {"op": name, "before": [], "given": make()})
 
     def end(self, sweep: int) -> None:
         """Do what was put off, after the last sweep."""

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_callback, check_flag, check_number, one_of
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.frames import collected
+from cofactor.frames import collect
 from cofactor.kernels.threads import thread_limit
 from cofactor.metrics.scale import as_scale
 from cofactor.model.commit import committed, learned_names
@@ -39,7 +39,7 @@ from cofactor.ratings.interaction_model import (
     InteractionModel,
     RowMerge,
     Updates,
-    advising,
+    advise_fold_in,
     available_with,
     check_known,
     warn_of_lost_times,
@@ -49,7 +49,7 @@ from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.scoring import ProbabilityScorer, Scorer, criterion_of
 from cofactor.ratings.topn import Ranking
 from cofactor.solvers.result import Callback, Result
-from cofactor.text import counted, some_of
+from cofactor.text import plural, some_of
 from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures, SideName, SparseTable
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ class RatingModel(InteractionModel):
         if isinstance(X, ShardedRatings):
             return self._read_shards(X, y, time, sample_weight)
         duplicates: Any = self.duplicates
-        X = collected(X)
+        X = collect(X)
         refuse_interactions(X, type(self).__name__)
         given = as_ratings(X, y, self.levels, duplicates, times=time, sample_weight=sample_weight)
         ratings = check_variety(given)
@@ -659,7 +659,7 @@ class RatingModel(InteractionModel):
         if X is None and table is not None:
             new = self.resolve_known(without_ratings(table.ids, items, scale), known, "users")
             return FitInput(new, user_features=table)
-        with advising():
+        with advise_fold_in():
             new = as_ratings(
                 X,
                 y,
@@ -722,7 +722,7 @@ class RatingModel(InteractionModel):
         if not ours.any() or (self.unknown == "error" and not ours.all()):
             bad = np.asarray(given.users, dtype=object)[~ours].tolist()
             raise InvalidInputError(
-                f"{counted(len(bad), 'rating')} of X by users that were not in training, the first by "
+                f"{plural(len(bad), 'rating')} of X by users that were not in training, the first by "
                 f"{bad[0]!r}: leave them out, or fit a new model"
                 if bad
                 else "X is empty: at least one rating, or an item with features, is needed",
@@ -730,7 +730,7 @@ class RatingModel(InteractionModel):
             )
         duplicates: Any = self.duplicates
         seconds, weights = (None if one is None else one[ours] for one in (given.times, given.weights))
-        with advising():
+        with advise_fold_in():
             entries = rows[ours], columns[ours], values[ours]
             new = Ratings.from_entries(users, items, *entries, scale, duplicates, seconds, weights)
         new = new.reweighted(new.weights)  # of those of weight 0 the items remain
@@ -843,7 +843,7 @@ class RatingModel(InteractionModel):
         both, new = self.new_ratings(X, y, time, sample_weight)
         if self._came_before(new, both, again):
             return self
-        return self.take_in(both, new, user_features, item_features)
+        return self.apply_update(both, new, user_features, item_features)
 
     def new_ratings(self, X: Any, y: Any, time: Any = None, sample_weight: Any = None) -> tuple[Ratings, Ratings]:
         """Return all ratings of the model, once it takes in new ones, and the new ones.
@@ -868,7 +868,7 @@ class RatingModel(InteractionModel):
                 argument="X",
                 advice="pass pairs of user id and item id",
             )
-        with advising():
+        with advise_fold_in():
             scale, duplicates = self.coding_ or self.scale_, cast(Any, self.duplicates)
             new = as_ratings(X, y, scale, duplicates, times=time, sample_weight=sample_weight)
         self._check_new(new)
@@ -883,7 +883,7 @@ class RatingModel(InteractionModel):
         warn_of_lost_times(earlier, new)
         return merged(earlier, new), new
 
-    def take_in(
+    def apply_update(
         self,
         both: Ratings,
         new: Ratings,

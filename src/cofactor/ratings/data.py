@@ -34,7 +34,7 @@ from cofactor.ratings.interactions import (
     refuse_none,
     weights_of_entries,
 )
-from cofactor.text import counted, some_of
+from cofactor.text import plural, some_of
 from cofactor.typing import Pairs, RatingValues, SparseTable
 
 #: Where more than this part of the ratings repeat a pair, the ids may come from wrong columns.
@@ -304,7 +304,7 @@ def check_duplicates(duplicates: Any) -> None:
 def refuse_duplicates(users: NDArray[Any], items: NDArray[Any], n_ratings: int) -> None:
     """Refuse entries which repeat a pair, of which the ids are given."""
     many = n_ratings >= _ENOUGH and users.size > n_ratings * SUSPICIOUS_SHARE
-    repeats = counted(users.size, "rating repeats", "ratings repeat")
+    repeats = plural(users.size, "rating repeats", "ratings repeat")
     advice = "remove them, or pass ", Argument("duplicates", "last"), " or ", Argument("duplicates", "mean")
     columns = "; with so many, check that the columns of X are user ids and item ids" if many else ""
     raise InvalidInputError(
@@ -724,7 +724,7 @@ class Ratings(OfColumns):
 
     def __repr__(self) -> str:
         n, m = self.shape
-        parts = counted(n, "user"), counted(m, "item"), counted(self.n_ratings, "rating")
+        parts = plural(n, "user"), plural(m, "item"), plural(self.n_ratings, "rating")
         return f"Ratings({', '.join(parts)} on {some_of(self.scale, 10)})"
 
     @property

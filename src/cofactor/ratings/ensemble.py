@@ -13,9 +13,9 @@ from sklearn.base import clone
 
 from cofactor.checks import check_jobs, make_generator, number, one_of, whole
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
-from cofactor.interrupts import ending_all
+from cofactor.interrupts import propagate_interrupt
 from cofactor.model.estimator import learned, param
-from cofactor.model.parallel import side_by_side
+from cofactor.model.parallel import run_parallel
 from cofactor.model.progress import Monitor
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
@@ -142,8 +142,8 @@ class Ensemble(RatingModel):
             )
             for k, (seed, chosen) in enumerate(zip(seeds, self._samples(ratings, generator), strict=True), 1)
         )
-        with ending_all():
-            self.members_ = side_by_side(RatingModel.learn_in_share, tasks, self.n_members, self.n_jobs)
+        with propagate_interrupt():
+            self.members_ = run_parallel(RatingModel.learn_in_share, tasks, self.n_members, self.n_jobs)
 
     @staticmethod
     def _with_alpha(kind: RatingModel, ratings: Ratings, seed: int, monitor: Monitor) -> RatingModel:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cofactor.model.facts import Facts, chosen_alpha
-from cofactor.text import counted
+from cofactor.text import plural
 
 _TRIED = ("model", "settings", "gain", "weight")
 
@@ -81,7 +81,7 @@ def _meanings(values: Mapping[str, Any]) -> dict[str, str]:
 def _updates_in_words(values: Mapping[str, Any], one: str) -> dict[str, str]:
     if "updates" not in values:
         return {}
-    news = f"{counted(values['new_ratings'], one, form=',')} in {counted(values['updates'], 'update')}"
+    news = f"{plural(values['new_ratings'], one, form=',')} in {plural(values['updates'], 'update')}"
     return {"since the fit": news}
 
 

@@ -17,15 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.checks import listed, refuse_masked
+from cofactor.checks import as_list, refuse_masked
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
-from cofactor.frames import as_array, as_frame, collected
+from cofactor.frames import as_array, as_frame, collect
 from cofactor.model.convergence import callers_level
 from cofactor.model.state import check_array
 from cofactor.model.times import is_missing, pairs_for
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.interactions import is_data_set
-from cofactor.text import counted, few, some_of
+from cofactor.text import plural, shorten, some_of
 from cofactor.typing import SideFeatures
 
 _FORMS = (
@@ -141,7 +141,7 @@ def refuse_foreign(table: FeatureTable, ids: IdMap) -> None:
 
 def _columns_of(table: Any, argument: str) -> tuple[Any, dict[str, NDArray[Any]]]:
     """Return ids, and the columns by their names, of whatever form holds them."""
-    table = collected(table, argument)
+    table = collect(table, argument)
     frame = as_frame(table)
     if frame is not None:
         return _of_frame(frame, argument)
@@ -150,7 +150,7 @@ def _columns_of(table: Any, argument: str) -> tuple[Any, dict[str, NDArray[Any]]
         return ids, _of_rows([np.atleast_1d(_as_given(row, argument)) for row in table.values()], ids, argument)
     if not (isinstance(table, tuple) and len(table) == 2):
         raise InvalidTypeError(f"{argument} is a {type(table).__name__}, expected {_FORMS}", argument=argument)
-    ids, given = listed(table[0], f"the first of {argument}"), table[1]
+    ids, given = as_list(table[0], f"the first of {argument}"), table[1]
     if sparse.issparse(given):
         raise InvalidTypeError(
             f"{argument} holds a sparse matrix, expected an array: give it with .toarray()", argument=argument
@@ -266,7 +266,7 @@ def _numbers(column: NDArray[Any], name: str, ids: Any, argument: str) -> NDArra
     if bad.size:
         whose = np.asarray(ids, dtype=object)[bad].tolist()[0]
         raise InvalidInputError(
-            f"{argument}: {name} is {numbers[bad[0]]:g} for {whose!r}, one of {counted(bad.size, 'value')} there that "
+            f"{argument}: {name} is {numbers[bad[0]]:g} for {whose!r}, one of {plural(bad.size, 'value')} there that "
             f"cannot be used: fill them in, or leave out these rows (ids without a row get the column means)",
             argument=argument,
         )
@@ -466,9 +466,9 @@ def _warn_of_new(
         new = [k for k in np.unique(column[~np.isnan(column)]).astype(int).tolist() if own[k] not in words]
         if new:
             text = (
-                f"{argument}: {few([own[k] for k in new])} of {name} did not occur in training, and says nothing for "
+                f"{argument}: {shorten([own[k] for k in new])} of {name} did not occur in training, and says nothing "
             )
-            text += counted(int(np.isin(column, new).sum()), "row")
+            text += "for " + plural(int(np.isin(column, new).sum()), "row")
             warnings.warn(InputWarning(text), stacklevel=callers_level())
 
 

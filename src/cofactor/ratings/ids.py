@@ -13,11 +13,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.checks import check_text, listed
+from cofactor.checks import as_list, check_text
 from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.limits import blocks
 from cofactor.model.state import member
-from cofactor.text import counted, some_of
+from cofactor.text import plural, some_of
 from cofactor.typing import Ids
 
 _DENSE_TABLE = 1 << 20  # a lookup table of up to this many int32 (4 MB) is always worth it
@@ -272,7 +272,7 @@ class IdMap:
         alike = np.flatnonzero(found >= 0)
         if alike.size:
             key, other = readings[alike[0]][0], self.ids[found[alike[:1]]].tolist()[0]
-            those = counted(alike.size, f"such {role} counts", f"such {role}s count")
+            those = plural(alike.size, f"such {role} counts", f"such {role}s count")
             text = f"{key!r} is not {other!r}, which this model knows: {those} as new; convert ids that mean the same"
             warnings.warn(InputWarning(text), stacklevel=stacklevel + 1)
 
@@ -380,7 +380,7 @@ class IdSelection:
 
 def id_column(values: Any, name: str) -> NDArray[Any]:
     """Return ids as int64, float64 or objects, the same array where it is such; what can be int64 without loss is."""
-    values = listed(values, name)
+    values = as_list(values, name)
     column = _object_array(values) if isinstance(values, list | tuple) else np.asarray(values)
     if column.ndim != 1:
         raise InvalidInputError(f"{name} must be one-dimensional, found shape {column.shape}")
@@ -410,7 +410,7 @@ def _float_ids(column: NDArray[Any], name: str) -> NDArray[Any]:
         return column
     missing = np.flatnonzero(~np.isfinite(numbers))
     if missing.size:
-        found = counted(missing.size, "value that is", "values that are")
+        found = plural(missing.size, "value that is", "values that are")
         raise InvalidInputError(
             f"{name} hold {found} NaN or infinite, the first in row {missing[0]}: remove these rows"
         )

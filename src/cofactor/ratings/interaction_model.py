@@ -30,11 +30,11 @@ from cofactor.model.commit import committed
 from cofactor.model.convergence import callers_level
 from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import Estimator, learned
+from cofactor.model.html import html_of
 from cofactor.model.offered import kinds_of, offered_if
 from cofactor.model.progress import Monitor
-from cofactor.model.shown import html_of
 from cofactor.model.size import refuse_too_large
-from cofactor.model.state import check_course, from_plain, is_mapped, member, packed, plain, unpacked
+from cofactor.model.state import check_course, from_plain, is_mapped, member, packed, to_plain, unpacked
 from cofactor.ratings.blocks import pairs_per_block
 from cofactor.ratings.data import Ratings, among, entries_of_rows, merged
 from cofactor.ratings.ids import ConcatIds, IdMap, saved_ids
@@ -42,7 +42,7 @@ from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.similar import Embeddings, covariance, directions, directions_of_interactions
 from cofactor.ratings.topn import Catalog, Excluded, ExclusionMask, Ranking, best_items, ids_of
 from cofactor.solvers.result import Callback
-from cofactor.text import counted, some_of
+from cofactor.text import plural, some_of
 from cofactor.typing import Ids, SideFeatures, SideName
 
 if TYPE_CHECKING:
@@ -144,14 +144,14 @@ _REFUSALS = {
 _ARGUMENTS = {"weights": "sample_weight", "shards": "X"}
 
 
-def _able(base: Any, tag: str) -> list[str]:
+def _models_with(base: Any, tag: str) -> list[str]:
     """Return the names of our models below a class that have a tag, if only with some parameters."""
     ours = (kind for kind in kinds_of(base) if kind.__module__.startswith("cofactor."))
     tags = {kind.__name__: getattr(kind.tags, tag) for kind in ours}
     return sorted(name for name, own in tags.items() if own is True or isinstance(own, With))
 
 
-def _silent() -> Monitor:
+def _silent_monitor() -> Monitor:
     return Monitor(None, False)
 
 
@@ -182,7 +182,7 @@ class FitInput:
     """
 
     ratings: Ratings
-    monitor: Monitor = field(default_factory=_silent)
+    monitor: Monitor = field(default_factory=_silent_monitor)
     name: str = ""
     user_features: FeatureTable | None = None
     item_features: FeatureTable | None = None
@@ -306,7 +306,7 @@ _ADVICE = {
 
 
 @contextmanager
-def advising() -> Iterator[None]:
+def advise_fold_in() -> Iterator[None]:
     """Within the block, advice about levels and repeated pairs is what a fold-in can follow: the model has them."""
     try:
         yield
@@ -518,7 +518,7 @@ class InteractionModel(Estimator, ABC):
             )
             subject = f"{before}{name} with ", Argument(own.parameter, getattr(self, own.parameter)), after
             return InvalidInputError(subject, argument=argument, advice=take)
-        able = ", ".join(_able(self.family(), tag) or _able(self.family().__base__, tag))
+        able = ", ".join(_models_with(self.family(), tag) or _models_with(self.family().__base__, tag))
         advice = {
             "weights": f"leave them out, or take one of {able}",
             "features": f"{able} and Recommender do",
@@ -645,7 +645,7 @@ class InteractionModel(Estimator, ABC):
         if not source or (both is not None and both.key != earlier.key):
             return False
         kind = "interaction" if both is None else "rating"
-        those = counted(new.n_ratings, f"{kind} is", f"{kind}s are")
+        those = plural(new.n_ratings, f"{kind} is", f"{kind}s are")
         text = f"{those} what {source} took in, and not taken in twice; "
         warnings.warn(InputWarning((text, Argument("again", True), " does it")), stacklevel=callers_level())
         return True
@@ -893,14 +893,14 @@ class InteractionModel(Estimator, ABC):
         ours.warn_if_alike(given.ids[~known_before], side[:-1], callers_level())
         merge, replace = Argument("known", "merge"), Argument("known", "replace")
         if not len(old) and known == "merge":
-            others = counted(len(ours), f"other {side[:-1]}", form=",")
+            others = plural(len(ours), f"other {side[:-1]}", form=",")
             advice = f"if it comes from a fold-in, the {side} of training are known to the model that was fitted"
             text = (merge, f" finds nobody: this model knows {others}, such as {some_of(ours.ids[:3])}; {advice}")
             warnings.warn(InputWarning(text), stacklevel=callers_level())
         if not len(old) or known == "replace":
             return new
         if known == "error":
-            those = counted(len(old), f"{side[:-1]} is", f"{side} are")
+            those = plural(len(old), f"{side[:-1]} is", f"{side} are")
             if not new.n_ratings:
                 raise InvalidInputError(
                     f"{those} known to this model, such as {some_of(old[:3])}, and there are no ratings of them",
@@ -1237,7 +1237,7 @@ class InteractionModel(Estimator, ABC):
 
         Ratings stand in a file once, not in each part of a model.
         """
-        return {name: _lean(field.to_plain(getattr(self, name))) for name, field in self._learned.items()}
+        return {name: _without_ratings(field.to_plain(getattr(self, name))) for name, field in self._learned.items()}
 
     def _restore(self, saved: dict[str, Any]) -> None:
         """Take what `_saved` returned, read from a file and not checked yet."""
@@ -1258,7 +1258,7 @@ class InteractionModel(Estimator, ABC):
         arrays: dict[str, NDArray[Any]] = {}
         stored: Any = self.stored_users_
         header: dict[str, Any] = {
-            "params": {name: plain(v) for name, v in self.get_params(deep=False).items() if name != "callback"},
+            "params": {name: to_plain(v) for name, v in self.get_params(deep=False).items() if name != "callback"},
             "learned": {name: packed(value, f"learned.{name}", arrays) for name, value in self._saved().items()},
             "ids": {},
         }
@@ -1330,22 +1330,22 @@ class InteractionModel(Estimator, ABC):
         return model
 
 
-def _lean(value: Any) -> Any:
+def _without_ratings(value: Any) -> Any:
     """Return something learned, in which models do not keep their ratings."""
     if isinstance(value, list):
-        return [_lean(one) for one in value]
+        return [_without_ratings(one) for one in value]
     return value.without_ratings() if isinstance(value, InteractionModel) else value
 
 
 def _in_memory(value: Any) -> Any:
     """Return something learned with copies of all arrays that are mapped from a file."""
-    from cofactor.ratings.shard_folder import copied
+    from cofactor.ratings.shard_folder import copy_samples
 
     if isinstance(value, Mapping):
         return {name: _in_memory(one) for name, one in value.items()}
     if isinstance(value, list):
         return [_in_memory(one) for one in value]
-    return copied(value) if isinstance(value, np.ndarray) and is_mapped(value) else value
+    return copy_samples(value) if isinstance(value, np.ndarray) and is_mapped(value) else value
 
 
 def _shards_of(users: IdMap, items: IdMap, folder: Path) -> tuple[ShardedRatings | None, str]:

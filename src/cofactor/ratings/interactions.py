@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from cofactor.checks import as_weights, check_sparse, listed, refuse_masked
+from cofactor.checks import as_list, as_weights, check_sparse, refuse_masked
 from cofactor.coding import Coding
 from cofactor.columns import (
     ROLES,
@@ -21,15 +21,15 @@ from cofactor.columns import (
     find_kind,
     find_timestamp,
     frame_columns,
-    is_called,
+    has_role,
     names_ratings,
 )
 from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
-from cofactor.frames import as_array, as_frame, as_series, collected, ordered_codes
+from cofactor.frames import as_array, as_frame, as_series, collect, ordered_codes
 from cofactor.model.convergence import callers_level
 from cofactor.model.times import seconds_of, split_times, the_times, times_of_column
 from cofactor.ratings.ids import IdMap, id_column
-from cofactor.text import counted, is_number, some_of
+from cofactor.text import is_number, plural, some_of
 from cofactor.typing import Pairs, RatingValues
 
 _NESTED = nw.List, nw.Array, nw.Struct
@@ -105,7 +105,7 @@ class Interactions:
         >>> found.users, found.items, found.times
         (array(['ann', 'bob'], dtype=object), array([7, 9]), array([20., 10.]))
         """
-        X = collected(X)
+        X = collect(X)
         if X is None:
             return cls(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))
         holds = is_data_set(X) or sparse.issparse(X)
@@ -168,7 +168,7 @@ class Interactions:
             kind = _the_kinds(frame[:, place].to_native(), kind)
             X = frame[:, [k for k in range(len(frame.columns)) if k != place]].to_native()
         users, items, times = read_pairs(X, time)
-        y = listed(y, "y")
+        y = as_list(y, "y")
         seconds = None if times is None else seconds_of(times, len(users))
         if times is not time and not counts and np.array_equal(times, y):
             raise InvalidInputError(
@@ -196,7 +196,7 @@ class Interactions:
             if unknown.size:
                 some, none = "remove them", "give items of training: there are none, and so nothing to go by"
                 raise InvalidInputError(
-                    f"{counted(unknown.size, f'{one} is', f'{one}s are')} of items which the model does not know, for "
+                    f"{plural(unknown.size, f'{one} is', f'{one}s are')} of items which the model does not know, for "
                     f"example {some_of(self.items[unknown])}",
                     argument="X",
                     advice=some if unknown.size < columns.size else none,
@@ -274,7 +274,7 @@ class FrameRoles:
         rating = self.value if self.says == "ratings" else None
         places = [self.user, self.item, *([] if rating is None else [rating])]
         others = [place for place in range(len(names)) if place not in (*places, self.value, self.time, self.kind)]
-        called = [is_called(names, place, role) for place, role in zip(places, ROLES, strict=False)]
+        called = [has_role(names, place, role) for place, role in zip(places, ROLES, strict=False)]
         found, roles = (", ".join(map(str, those)) for those in ([columns[k] for k in places], ROLES[: len(places)]))
         if len(names) > 2 and not any(called) and all(isinstance(name, str) for name in columns):
             warn_of(
@@ -312,7 +312,7 @@ class FrameRoles:
         values, missing = column.to_numpy(), column.is_null().to_numpy()
         missing = missing | np.isnan(values) if values.dtype.kind == "f" else missing
         if missing.any():
-            gaps = counted(int(missing.sum()), "rating")
+            gaps = plural(int(missing.sum()), "rating")
             warn_of(
                 f"column {column.name!r} of X has no time for {gaps}, so that none is used; leave these ratings out"
             )
@@ -369,7 +369,7 @@ def split_xy(X: Any, time: Any = None) -> tuple[Any, Any, Any]:
     >>> split_xy([(7, "Up")])
     ([(7, 'Up')], None, None)
     """
-    X = collected(X)
+    X = collect(X)
     if is_data_set(X):
         return X.X, X.y, getattr(X, "timestamps", None) if time is None else time
     frame = as_frame(X)
@@ -412,12 +412,12 @@ def read_pairs(X: Pairs, time: Any = None) -> tuple[NDArray[Any], NDArray[Any], 
     (array(['ann', 'bob'], dtype=object), array([7, 9]), [20, 10])
     """
     refuse_masked(X, "X")
-    X = collected(X)
+    X = collect(X)
     if isinstance(X, Mapping):
         raise InvalidTypeError(
             f"X is a {type(X).__name__}", argument="X", advice="if it holds columns, pass pandas.DataFrame(X)"
         )
-    X, times = split_times(listed(X, "X") if as_frame(X) is None else X, time)
+    X, times = split_times(as_list(X, "X") if as_frame(X) is None else X, time)
     frame = as_frame(X)
     columns: Sequence[Any]
     if frame is not None:
@@ -584,7 +584,7 @@ def recoded(values: Any, own: Coding | None, coding: Coding) -> Any:
 def rating_values(y: RatingValues, n_rows: int) -> NDArray[np.float64]:
     """Return the ratings as finite float64, one for each row of X."""
     refuse_masked(y, "y")
-    y = listed(y, "y")
+    y = as_list(y, "y")
     series = as_series(y)
     try:
         found = np.asarray(y) if series is None else as_array(series)
@@ -600,13 +600,13 @@ def rating_values(y: RatingValues, n_rows: int) -> NDArray[np.float64]:
         )
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
-        those = counted(bad.size, "rating that is", "ratings that are")
+        those = plural(bad.size, "rating that is", "ratings that are")
         raise InvalidInputError(
             f"y holds {those} NaN or infinite, the first in row {bad[0]}: remove them", argument="y"
         )
     if values.size != n_rows:
         raise InvalidInputError(
-            f"X has {counted(n_rows, 'row')} but y has {counted(values.size, 'rating')}: they must agree", argument="y"
+            f"X has {plural(n_rows, 'row')} but y has {plural(values.size, 'rating')}: they must agree", argument="y"
         )
     return values
 

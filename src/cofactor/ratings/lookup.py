@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.checks import listed
+from cofactor.checks import as_list
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
-from cofactor.frames import as_array, as_frame, as_series, collected
+from cofactor.frames import as_array, as_frame, as_series, collect
 from cofactor.model.convergence import callers_level
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import IdMap, IdSelection
 from cofactor.ratings.interactions import read_pairs
-from cofactor.text import counted, few, literal, some_of
+from cofactor.text import literal, plural, shorten, some_of
 from cofactor.typing import Ids, Pairs, SideName
 
 
@@ -36,7 +36,7 @@ def ids_given(given: Any, argument: str, advice: str = "select the one of ids") 
     """
     if isinstance(given, list | tuple | np.ndarray):
         return given
-    given = collected(given, argument)
+    given = collect(given, argument)
     frame = as_frame(given)
     if frame is not None and len(frame.columns) != 1:
         columns = ", ".join(map(str, frame.columns))
@@ -46,7 +46,7 @@ def ids_given(given: Any, argument: str, advice: str = "select the one of ids") 
             advice=advice,
         )
     column = as_series(given) if frame is None else frame[:, 0]
-    return listed(given, argument) if column is None else as_array(column)
+    return as_list(given, argument) if column is None else as_array(column)
 
 
 @dataclass(frozen=True)
@@ -164,9 +164,9 @@ class Lookup:
         if len(bad) == len(columns):
             raise _none_of_training(bad, side)
         if bad:
-            out = counted(len(bad), f"{side} that was", f"{side}s that were")
+            out = plural(len(bad), f"{side} that was", f"{side}s that were")
             warnings.warn(
-                InputWarning((Argument("candidates"), f" holds {out} not in training, left out: {few(bad)}")),
+                InputWarning((Argument("candidates"), f" holds {out} not in training, left out: {shorten(bad)}")),
                 stacklevel=callers_level(),
             )
         return np.unique(columns[columns >= 0]).astype(np.int64)
@@ -192,7 +192,7 @@ class Lookup:
 
 def _none_of_training(unknown: Sequence[Any], side: SideName) -> InvalidInputError:
     """Return the error for candidates none of which is known."""
-    found = f"{side}s of training: {few(unknown)}" if unknown else f"{side}s"
+    found = f"{side}s of training: {shorten(unknown)}" if unknown else f"{side}s"
     return InvalidInputError((Argument("candidates"), f" holds no {found}"), argument="candidates")
 
 
@@ -203,7 +203,7 @@ def _refuse_missing(
     k = int(np.flatnonzero(missing)[0])
     word, ids = ("user", user_ids) if users[k] < 0 else ("item", item_ids)
     bad = ids[k : k + 1].tolist()[0]
-    pairs = counted(int(missing.sum()), "pair of X holds", "pairs of X hold")
+    pairs = plural(int(missing.sum()), "pair of X holds", "pairs of X hold")
     raise InvalidInputError(
         (
             f"{pairs} ids that were not in training, the first is {word} {bad!r}: ",

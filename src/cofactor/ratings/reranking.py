@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.checks import check_number
-from cofactor.columns import beside_items
+from cofactor.columns import find_item_and_value
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
-from cofactor.frames import as_frame, collected
+from cofactor.frames import as_frame, collect
 from cofactor.model.convergence import callers_level
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.similar import Embeddings, directions
-from cofactor.text import counted, few
+from cofactor.text import plural, shorten
 
 _QUOTAS = ("at_most", "at_least")
 
@@ -143,7 +143,7 @@ class Rules:
             check_number(name, number, low=0, whole=True)
             if group is not None and group not in self._names:
                 raise InvalidInputError(
-                    f"no item has the group {group!r}: there are {few(list(self._names))}", argument=name
+                    f"no item has the group {group!r}: there are {shorten(list(self._names))}", argument=name
                 )
 
     @cached_property
@@ -212,20 +212,20 @@ class Rules:
         for group, k in names.items():
             if fewest[k] > most[k]:
                 raise InvalidInputError(
-                    f"expected no more than {counted(most[k], 'item')} of the group {group!r}, which is the most that "
+                    f"expected no more than {plural(most[k], 'item')} of the group {group!r}, which is the most that "
                     "a list may have",
                     argument="at_least",
                     found=_plain(self.at_least),
                 )
             if fewest[k] > there[k]:
                 raise InvalidInputError(
-                    f"only {counted(there[k], 'item')} of the group {group!r} may be recommended",
+                    f"only {plural(there[k], 'item')} of the group {group!r} may be recommended",
                     argument="at_least",
                     found=_plain(self.at_least),
                 )
         if fewest.sum() > n:
             raise InvalidInputError(
-                f"lists of {counted(n, 'item')} cannot have {fewest.sum()} of these groups",
+                f"lists of {plural(n, 'item')} cannot have {fewest.sum()} of these groups",
                 argument="at_least",
                 found=_plain(self.at_least),
                 advice=("raise ", Argument("n")),
@@ -253,9 +253,9 @@ def _by_item(given: Any, argument: str, what: str) -> Mapping[Any, Any]:
     """Return a mapping from item id to what a caller gives for it; refuse anything else, without printing all of it."""
     if isinstance(given, Mapping):
         return given
-    frame = as_frame(collected(given, argument))
+    frame = as_frame(collect(given, argument))
     if frame is not None and len(frame.columns) == 2:
-        order = beside_items(frame.columns, what) or (0, 1)
+        order = find_item_and_value(frame.columns, what) or (0, 1)
         ids, values = (frame[frame.columns[k]].to_list() for k in order)
     elif getattr(given, "ndim", None) == 1 and hasattr(given, "index") and hasattr(given, "to_dict"):
         ids, values = given.index.tolist(), given.tolist()
@@ -267,7 +267,7 @@ def _by_item(given: Any, argument: str, what: str) -> Mapping[Any, Any]:
     if len(found) < len(ids):
         twice = [item for item, n in Counter(ids).items() if n > 1]
         raise InvalidInputError(
-            (Argument(argument), f" has several {what}s for one item: {few(twice)}"), argument=argument
+            (Argument(argument), f" has several {what}s for one item: {shorten(twice)}"), argument=argument
         )
     return found
 
@@ -278,10 +278,10 @@ def _places(items: IdMap, given: list[Any], argument: str) -> NDArray[np.int32]:
     unknown = [item for item, place in zip(given, places, strict=True) if place < 0]
     if len(unknown) == len(given):
         raise InvalidInputError(
-            ("none of the items of ", Argument(argument), f" was in training: {few(given)}"), argument=argument
+            ("none of the items of ", Argument(argument), f" was in training: {shorten(given)}"), argument=argument
         )
     if unknown:
-        text = f" holds {counted(len(unknown), 'item that was', 'items that were')} not in training: {few(unknown)}"
+        text = f" holds {plural(len(unknown), 'item that was', 'items that were')} not in training: {shorten(unknown)}"
         warnings.warn(InputWarning((Argument(argument), text)), stacklevel=callers_level())
     return places
 
@@ -300,7 +300,7 @@ _OF_FITTED = "ask the model that was fitted, or give Rules the vectors=model.ite
 
 #: Finds the best items of some users: given places of users and a number of items, returns arrays of shape (users,
 #: items), the first of which are items, -1 where there are no more, and scores. The order is that of the scores with
-#: `Arrangement.bonus` added.
+#: `RerankPlan.bonus` added.
 Search: TypeAlias = Callable[[NDArray[np.intp], int], tuple[NDArray[Any], ...]]
 
 #: Numbers that one block of users may take for the pool of their candidates, and its vectors.
@@ -316,7 +316,7 @@ def check_rules(rules: Any) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Arrangement:
+class RerankPlan:
     """Rules, looked up for the items of a model.
 
     Attributes
@@ -370,7 +370,7 @@ class Arrangement:
         return cls(bonus, rules.quotas(items, allowed, n), float(rules.diversity), vectors), allowed
 
 
-def arranged(search: Search, arrangement: Arrangement, n_users: int, n_items: int, n: int) -> list[NDArray[Any]]:
+def rerank(search: Search, plan: RerankPlan, n_users: int, n_items: int, n: int) -> list[NDArray[Any]]:
     """Return the lists of users: what `search` returns, at the n items that are chosen from it.
 
     Where a list is shorter, or its user has fewer items left, items are -1 and floats NaN, but scores -inf.
@@ -378,7 +378,7 @@ def arranged(search: Search, arrangement: Arrangement, n_users: int, n_items: in
     Parameters
     ----------
     search : Search
-    arrangement : Arrangement
+    plan : RerankPlan
     n_users : int
     n_items : int
         How many items a search can find at most.
@@ -389,11 +389,11 @@ def arranged(search: Search, arrangement: Arrangement, n_users: int, n_items: in
     left, width = np.arange(n_users), min(n_items, 4 * n + 20)
     while True:
         later = []
-        step = max(1, _CELLS // (max(width, 1) * (8 + arrangement.vectors.shape[1])))
+        step = max(1, _CELLS // (max(width, 1) * (8 + plan.vectors.shape[1])))
         for lo in range(0, max(len(left), 1), step):
             users = left[lo : lo + step]
             found = search(users, width)
-            places, done = _choose(arrangement, found[0], found[1], n, whole=width >= n_items)
+            places, done = _choose(plan, found[0], found[1], n, whole=width >= n_items)
             if not out:
                 out = [np.full((n_users, n), _nothing(array), dtype=array.dtype) for array in found]
                 out[1][:] = -np.inf
@@ -411,7 +411,7 @@ def _nothing(array: NDArray[Any]) -> Any:
 
 
 def _choose(
-    rules: Arrangement, items: NDArray[Any], scores: NDArray[Any], n: int, whole: bool
+    rules: RerankPlan, items: NDArray[Any], scores: NDArray[Any], n: int, whole: bool
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """Return the places of the chosen among the candidates, shape (k, n), -1 at the end, and which rows are decided.
 

@@ -338,7 +338,7 @@ class CommonBoundaries:
         return np.asarray(scores[:, None] - self.values)
 
 
-def half_way(scale: NDArray[np.float64]) -> NDArray[np.float64]:
+def midpoints(scale: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return boundaries for scores that estimate ratings, which decode to the nearest level, of two the upper one.
 
     They lie half way between neighbouring levels, less the smallest step of float64, so that a score exactly half way
@@ -346,7 +346,7 @@ def half_way(scale: NDArray[np.float64]) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> half_way(np.array([1.0, 2.0, 4.0]))
+    >>> midpoints(np.array([1.0, 2.0, 4.0]))
     array([1.5, 3. ])
     """
     return np.asarray(np.nextafter((scale[1:] + scale[:-1]) / 2, -np.inf))

@@ -55,14 +55,14 @@ from cofactor.ratings.data import (
     entries_of_rows,
 )
 from cofactor.ratings.ids import IdMap, saved_ids
-from cofactor.text import counted
+from cofactor.text import plural
 from cofactor.version import __version__
 
 _FORMAT = 1  #: Number of the layout which this version writes, and the only one which it reads.
 IDS = "ids.safetensors"
 
 _START = 10  # bytes before the header of an array; the last two are its length
-_PIECE = 1 << 22  # bytes read at a time for a checksum
+_CHUNK = 1 << 22  # bytes read at a time for a checksum
 _AGAIN = "shard the ratings again"
 #: What to do where a folder of shards is not as it was when a model was fitted on it.
 GIVE_BACK = "put the folder back as it was (there, or where it lay relative to the model file), or fit again"
@@ -133,7 +133,7 @@ def load_ids(path: Path, stored: StoredFile, name: str, n: int) -> IdMap:
     with damage(path):
         ids = saved_ids(header, arrays, name)
     if len(ids) != n:
-        refuse(path, f"holds {counted(len(ids), 'id')}, and the manifest says {n:,}")
+        refuse(path, f"holds {plural(len(ids), 'id')}, and the manifest says {n:,}")
     return ids
 
 
@@ -326,7 +326,7 @@ def _check_kind(path: Path, status: os.stat_result, stored: StoredFile) -> None:
         refuse(path, f"is {what}", "put the file itself there, or ")
     if status.st_size != stored.bytes:
         what = "is cut off" if status.st_size < stored.bytes else "is too long"
-        refuse(path, f"{what}: it has {counted(status.st_size, 'byte')}, and the manifest says {stored.bytes:,}")
+        refuse(path, f"{what}: it has {plural(status.st_size, 'byte')}, and the manifest says {stored.bytes:,}")
 
 
 @contextmanager
@@ -365,7 +365,7 @@ def _checksum(state: Mapping[str, Any]) -> int:
 
 def _crc_of(stream: IO[bytes]) -> int:
     crc = 0
-    while piece := stream.read(_PIECE):
+    while piece := stream.read(_CHUNK):
         crc = zlib.crc32(piece, crc)
     return crc
 
@@ -1059,13 +1059,13 @@ def stored_users_of(model: Any) -> list[StoredUsers]:
     return [one for one in found if one is not None]
 
 
-def copied(array: NDArray[Any], chosen: NDArray[np.int64] | slice = slice(None)) -> NDArray[Any]:
+def copy_samples(array: NDArray[Any], chosen: NDArray[np.int64] | slice = slice(None)) -> NDArray[Any]:
     """Return a copy in memory, of some samples alone if there are such: those of a user may lie together in `array`.
 
     Examples
     --------
     >>> mapped = np.arange(24, dtype="f4").reshape(4, 3, 2)  # four users, three samples
-    >>> found = copied(mapped.swapaxes(0, 1), np.array([0, 2]))
+    >>> found = copy_samples(mapped.swapaxes(0, 1), np.array([0, 2]))
     >>> found[1, :, 0].tolist(), found.flags.c_contiguous
     ([4.0, 10.0, 16.0, 22.0], True)
     """

@@ -18,14 +18,14 @@ from cofactor.checks import check_choice
 from cofactor.coding import Coding
 from cofactor.errors import InvalidInputError
 from cofactor.files import PathLike
-from cofactor.progress import tell
+from cofactor.progress import log_line
 from cofactor.ratings import shard_folder
 from cofactor.ratings.data import ColumnEntries, Ratings, among, sides_of
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.shard_folder import InFolder, OfItems, OfRows
-from cofactor.solvers.parts import Journal, OneByOne, Part, Rounds
-from cofactor.solvers.workers import OnWorkers
-from cofactor.text import counted, some_of
+from cofactor.solvers.parts import Executor, Journal, Part, SerialExecutor
+from cofactor.solvers.workers import DaskExecutor
+from cofactor.text import plural, some_of
 
 #: Bytes of what a fit finds for users that it takes to memory, and a file of the model holds, if nothing else is asked.
 MOST_IN_MEMORY = 1 << 30
@@ -254,8 +254,8 @@ class ShardedRatings:
 
     def __repr__(self) -> str:
         n, m = self.shape
-        parts = counted(n, "user"), counted(m, "item"), counted(self.n_ratings, "rating")
-        return f"ShardedRatings({', '.join(parts)} on {some_of(self.scale, 10)}, in {counted(len(self), 'shard')})"
+        parts = plural(n, "user"), plural(m, "item"), plural(self.n_ratings, "rating")
+        return f"ShardedRatings({', '.join(parts)} on {some_of(self.scale, 10)}, in {plural(len(self), 'shard')})"
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -406,7 +406,7 @@ class ShardedRatings:
                 {path.name.split("-")[1] for path in self.folder.glob(".fit-*") if fit not in path.name}
             )
             others = f"; unfinished there, with other settings or ratings: {', '.join(unfinished)}"
-            tell(f"nothing to go on with in {self.folder}: {name} begins anew{others if unfinished else ''}")
+            log_line(f"nothing to go on with in {self.folder}: {name} begins anew{others if unfinished else ''}")
         return replace(self, work=replace(self.work, fit=fit))
 
     def place(self, model: Any, step: str) -> Path:
@@ -421,7 +421,7 @@ class ShardedRatings:
         told = {name: value for name, value in model.get_params().items() if name not in ("callback", "verbose")}
         return hashlib.sha256(" ".join((data, f"{type(model).__name__}({told})", *steps)).encode()).hexdigest()
 
-    def parts(self, make: Callable[[int], Part], model: Any, step: str) -> Rounds:
+    def parts(self, make: Callable[[int], Part], model: Any, step: str) -> Executor:
         """Return objects that work on a shard each; what is done is kept in the folder, to go on after a kill.
 
         Parameters
@@ -437,10 +437,10 @@ class ShardedRatings:
         if self.folder is not None:
             journal = Journal(self.place(model, step), self.work.resume, self.work.every)
             if journal.last_round:
-                tell(f"{name}, {step}: goes on after round {journal.last_round:,}")
+                log_line(f"{name}, {step}: goes on after round {journal.last_round:,}")
         if self.work.client is None:
-            return OneByOne(make, len(self), journal, self.n_ratings)
-        return OnWorkers(self.work.client, make, len(self), journal, name, self.n_ratings)
+            return SerialExecutor(make, len(self), journal, self.n_ratings)
+        return DaskExecutor(self.work.client, make, len(self), journal, name, self.n_ratings)
 
     def __iter__(self) -> Iterator[Ratings]:
         return (self.shard(k) for k in range(len(self)))
@@ -519,7 +519,7 @@ def shard_bounds(indptr: NDArray[np.int64], n_shards: int) -> NDArray[np.int64]:
     if not isinstance(n_shards, int | np.integer) or isinstance(n_shards, bool) or n_shards < 1:
         raise InvalidInputError("expected a whole number from 1", argument="n_shards", found=n_shards)
     if n_shards > n_users:
-        there = f"expected at most one shard for each of the {counted(n_users, 'user')}"
+        there = f"expected at most one shard for each of the {plural(n_users, 'user')}"
         raise InvalidInputError(there, argument="n_shards", found=n_shards)
     wanted = indptr[-1] / n_shards * np.arange(1, n_shards)
     after = np.searchsorted(indptr, wanted).clip(1)

@@ -31,10 +31,10 @@ from cofactor.columns import Column
 from cofactor.datasets.readers.ratings import BatchOptions, RatingBatch, Scale, rating_batches
 from cofactor.datasets.table import Offset, is_text, numpy_of
 from cofactor.errors import Argument, InvalidInputError, Place
-from cofactor.files import PathLike, alone, display_name, is_database, is_full, naming_file, replacing
+from cofactor.files import PathLike, display_name, is_database, is_full, lock_folder, naming_file, replacing
 from cofactor.limits import MAX_LEVELS
 from cofactor.metrics.scale import as_scale
-from cofactor.model.state import plain
+from cofactor.model.state import to_plain
 from cofactor.ratings import shard_folder
 from cofactor.ratings.data import Duplicates, Ratings, check_duplicates, union
 from cofactor.ratings.ids import IdMap
@@ -325,13 +325,13 @@ def shard_files(
         shard_folder.new_folder(folder).mkdir(exist_ok=True)
     told = {**asdict(options), "scale": levels, "words": None if coding is None else coding.words}
     try:
-        with alone(target):
+        with lock_folder(target):
             if (work / shard_folder.MANIFEST).exists():  # all was done but this
                 shard_folder.publish(work, target)
             if (target / shard_folder.MANIFEST).exists():
                 shutil.rmtree(work, ignore_errors=True)
                 return ShardedRatings.open(target)
-            journal = ShardingJournal.begin(target, sources, json.loads(json.dumps(plain(told))), restart=restart)
+            journal = ShardingJournal.begin(target, sources, json.loads(json.dumps(to_plain(told))), restart=restart)
             reading = Reading(work, journal, options, listener)
             return _built(target, reading, levels, coding, {"n_shards": n_shards, "duplicates": duplicates})
     except KeyboardInterrupt:
@@ -984,7 +984,7 @@ def append_files(
     scale = _open_scale(ShardedRatings.open(target))  # which is not kept open: it would keep old shards
     options = BatchOptions(user, item, rating, timestamp, sep, header, encoding, scale, drop_rating)
     work = target / _APPENDING
-    with alone(target):
+    with lock_folder(target):
         shutil.rmtree(work, ignore_errors=True)
         shard_folder.remove_old(target)
         try:

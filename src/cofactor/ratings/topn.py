@@ -24,11 +24,11 @@ from cofactor.ratings.blocks import Pairwise, each_block, tile_shape
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import ConcatIds, IdMap, IdSelection
 from cofactor.ratings.lookup import Lookup, ids_given
-from cofactor.text import counted, few
+from cofactor.text import plural, shorten
 from cofactor.typing import Frame
 
 if TYPE_CHECKING:
-    from cofactor.ratings.reranking import Arrangement, Rules
+    from cofactor.ratings.reranking import RerankPlan, Rules
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ class Recommendations:
         return 2
 
     def __repr__(self) -> str:
-        return f"Recommendations({counted(len(self.users), 'user', form=',')}, {self.items.shape[1]} items each)"
+        return f"Recommendations({plural(len(self.users), 'user', form=',')}, {self.items.shape[1]} items each)"
 
     def __str__(self) -> str:
         return self.text()
@@ -221,7 +221,7 @@ def _users(known: IdMap, ids: list[Any]) -> NDArray[np.int64]:
     found = known.index(ids, "exclude") if ids else np.zeros(0, dtype=np.int32)
     unknown = [one for one, place in zip(ids, found, strict=True) if place < 0]
     if unknown:
-        text = f" is for {counted(len(unknown), 'user who was', 'users who were')} not in training: {few(unknown)}"
+        text = f" is for {plural(len(unknown), 'user who was', 'users who were')} not in training: {shorten(unknown)}"
         warnings.warn(InputWarning((Argument("exclude"), text)), stacklevel=callers_level())
     return found.astype(np.int64)
 
@@ -244,7 +244,7 @@ def _indices(known: IdMap, items: Any) -> NDArray[np.int64]:
     found = known.index(ids, "exclude")
     if (found < 0).any():
         unknown = [one for one, place in zip(ids, found, strict=True) if place < 0]
-        text = f" holds {counted(len(unknown), 'item that was', 'items that were')} not in training: {few(unknown)}"
+        text = f" holds {plural(len(unknown), 'item that was', 'items that were')} not in training: {shorten(unknown)}"
         warnings.warn(InputWarning((Argument("exclude"), text)), stacklevel=callers_level())
     return found[found >= 0].astype(np.int64)
 
@@ -423,7 +423,7 @@ def best_items(
     """
     n_best = min(n, len(items))
     cells = int(n) * len(users)
-    what = (Argument("n", int(n)), f" for {counted(len(users), 'user', form=',')} asks for {cells:,} items")
+    what = (Argument("n", int(n)), f" for {plural(len(users), 'user', form=',')} asks for {cells:,} items")
     CELLS.check(cells, what, size=n_best * len(users))
     n_kept = n_best if ranking.rescorer is None else min(max(8 * n_scored(n_best), len(items) // 16), len(items))
     height, width = tile_shape(len(users), ranking.n_pairs, ranking.n_items)
@@ -515,11 +515,11 @@ class Catalog:
         out[excluded.everywhere] = False
         return out, excluded
 
-    def arrangement(self, rules: Rules, allowed: NDArray[np.bool_], n: int) -> tuple[Arrangement, NDArray[np.bool_]]:
+    def rerank_plan(self, rules: Rules, allowed: NDArray[np.bool_], n: int) -> tuple[RerankPlan, NDArray[np.bool_]]:
         """Look up rules for lists of n of the allowed items; return also which of these they allow."""
-        from cofactor.ratings.reranking import Arrangement
+        from cofactor.ratings.reranking import RerankPlan
 
-        return Arrangement.of(rules, self.items, allowed, n, self.support, self.directions)
+        return RerankPlan.of(rules, self.items, allowed, n, self.support, self.directions)
 
     def best_lists(
         self,
@@ -532,7 +532,7 @@ class Catalog:
         candidates: Iterable[Any] | None,
         rules: Rules | None,
     ) -> Recommendations:
-        """Return the best items that may be recommended, arranged by rules if there are any.
+        """Return the best items that may be recommended, re-ranked by rules if there are any.
 
         Parameters
         ----------
@@ -548,15 +548,15 @@ class Catalog:
         if rules is None:
             best, scores = best_items(ranking, users, np.flatnonzero(allowed).astype(np.int32), n, hidden)
             return Recommendations(ids, ids_of(self.items, best), scores)
-        from cofactor.ratings.reranking import arranged
+        from cofactor.ratings.reranking import rerank
 
-        arrangement, allowed = self.arrangement(rules, allowed, n)
-        left, bonus = np.flatnonzero(allowed).astype(np.int32), arrangement.bonus
+        plan, allowed = self.rerank_plan(rules, allowed, n)
+        left, bonus = np.flatnonzero(allowed).astype(np.int32), plan.bonus
         raised = ranking.raised(bonus) if bonus.any() else ranking
 
         def search(rows: NDArray[Any], width: int) -> tuple[NDArray[Any], ...]:
             found, values = best_items(raised, users[rows], left, width, hidden)
             return found, values - bonus[found]
 
-        best, scores = arranged(search, arrangement, len(users), len(left), n)
+        best, scores = rerank(search, plan, len(users), len(left), n)
         return Recommendations(ids, ids_of(self.items, best), scores)

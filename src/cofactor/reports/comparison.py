@@ -40,7 +40,7 @@ from cofactor.pages import (
 )
 from cofactor.plots import plot_critical_difference, plot_splits
 from cofactor.reports.pictures import drawn
-from cofactor.text import counted
+from cofactor.text import plural
 
 Record = Mapping[str, Any]
 
@@ -135,7 +135,7 @@ def _cells(records: Iterable[Record]) -> list[Record]:
 
 def _extent(records: Sequence[Record]) -> str:
     methods, data = _names(records, "method"), _names(records, "data")
-    what = f"{counted(len(methods), 'method')} on {counted(len(data), 'data set')}"
+    what = f"{plural(len(methods), 'method')} on {plural(len(data), 'data set')}"
     return f"{what}: {', '.join(methods)}; {', '.join(data)}."
 
 
@@ -349,7 +349,7 @@ def _failures(records: Sequence[Record]) -> list[Section]:
 
 def _places(cells: Iterable[Record]) -> str:
     """Return on which data sets cells failed, and how many on each."""
-    return ", ".join(f"{data} ({counted(n, 'cell')})" for data, n in Counter(cell["data"] for cell in cells).items())
+    return ", ".join(f"{data} ({plural(n, 'cell')})" for data, n in Counter(cell["data"] for cell in cells).items())
 
 
 def _all_results(records: Sequence[Record]) -> Html:

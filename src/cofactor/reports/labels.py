@@ -11,7 +11,7 @@ from cofactor.files import PathLike
 from cofactor.metrics import LabelTable
 from cofactor.metrics.by_label import heading, written
 from cofactor.pages import Html, Section, attachment, document, fold, highlights, paragraph, section, table, write_page
-from cofactor.text import counted
+from cofactor.text import plural
 
 _SHOWN = 50  # labels that are shown at once; the others are folded
 _MOST = 2_000  # more rows would make the page slow to open: the others are in the attachment
@@ -87,9 +87,9 @@ def _section(name: str, measured: LabelTable, file_name: str) -> Section:
     if len(measured) > _SHOWN:
         others = LabelTable({key: values[_SHOWN:_MOST] for key, values in measured.columns.items()}, measured.n_rows)
         more = table(*_cells(others), name=f"More labels by {name}", text=_words(measured))
-        rest.append(fold(f"{counted(len(others), 'more label', form=',')}", more))
+        rest.append(fold(f"{plural(len(others), 'more label', form=',')}", more))
     if len(measured) > _MOST:
-        rest.append(paragraph(f"{counted(len(measured) - _MOST, 'label', form=',')} are only in the file.", soft=True))
+        rest.append(paragraph(f"{plural(len(measured) - _MOST, 'label', form=',')} are only in the file.", soft=True))
     saved = paragraph(attachment("All labels as CSV", file_name, _csv(measured)))
     return section(name, _highlights(measured), shown, *rest, saved)
 
@@ -102,7 +102,7 @@ def _highlights(measured: LabelTable) -> Html:
     half = int((errors.cumsum() * 2 < total).sum()) + 1 if total else 0
     return highlights(
         [
-            (f"{len(measured):,}", f"labels, on {counted(measured.n_rows, 'instance', form=',')}"),
+            (f"{len(measured):,}", f"labels, on {plural(measured.n_rows, 'instance', form=',')}"),
             (f"{half:,}", f"{'labels make' if half != 1 else 'label makes'} half of all {total:,} errors"),
             (f"{never:,}", "labels that occur are never predicted"),
         ]

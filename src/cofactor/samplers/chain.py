@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
-from cofactor.interrupts import ends_all
-from cofactor.kernels.random import fold, generator, moved_on
+from cofactor.interrupts import propagates_interrupt
+from cofactor.kernels.random import advance, fold, generator
 from cofactor.solvers.result import Callback, Progress, asks_to_stop
 
 State = dict[str, NDArray[Any]]
@@ -39,7 +39,7 @@ class Key:
 
     def rows(self) -> np.uint64:
         """Return the key for kernels, which make a stream for each row of it."""
-        return moved_on(fold(self.seed, self.chain, self.sweep, self.step), self.first)
+        return advance(fold(self.seed, self.chain, self.sweep, self.step), self.first)
 
     def generator(self) -> np.random.Generator:
         """Return a generator for draws that belong to no row."""
@@ -72,7 +72,7 @@ class Posterior(Protocol):
     def start(self, key: Key) -> State:
         """Return a state to begin with. It is quick: a chain that goes on compares shapes with it."""
 
-    def settle(self, state: State) -> None:
+    def initialize(self, state: State) -> None:
         """Bring the state of a start to where sweeps may begin, in place; done once, for a new chain."""
 
     def log_likelihood(self, state: State) -> float:
@@ -196,7 +196,7 @@ def run(
     -------
     Chain
         The same one. An interrupt from the keyboard ends the run and is not raised: `interrupted` says so. Within
-        `cofactor.interrupts.ending_all` it is raised.
+        `cofactor.interrupts.propagate_interrupt` it is raised.
 
     Raises
     ------
@@ -212,7 +212,7 @@ def run(
     if chain.state:
         _check_state(chain.state, first)
     else:
-        posterior.settle(first)
+        posterior.initialize(first)
         chain.state = first
     before, sweep = chain.state, chain.n_sweeps
     sweeps = range(sweep + 1, sweep + n_sweeps + 1)
@@ -240,7 +240,7 @@ def run(
                 break
     except KeyboardInterrupt:
         chain.interrupted = True
-        if ends_all():
+        if propagates_interrupt():
             raise
     finally:
         if chain.n_sweeps < sweep:

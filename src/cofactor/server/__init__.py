@@ -14,9 +14,9 @@ The server knows no columns and no mathematics: it parses, asks `cofactor.servic
 """
 
 from cofactor.server.app import application
-from cofactor.server.guarding import Access, Keys, served_hosts
+from cofactor.server.auth import Access, Keys, served_hosts
 from cofactor.server.operations import Limits
-from cofactor.server.running import run
+from cofactor.server.supervisor import run
 from cofactor.service.served import ModelFile, Served
 
 __all__ = ["Access", "Keys", "Limits", "ModelFile", "Served", "application", "run", "served_hosts"]

@@ -19,12 +19,12 @@ from starlette.types import ASGIApp
 
 from cofactor.errors import InvalidInputError
 from cofactor.pages.page import COLOURS
-from cofactor.server.asking import BatchQueue
+from cofactor.server.auth import Access, Guarded
+from cofactor.server.batching import BatchQueue
 from cofactor.server.failures import RefusalError, parsed, refusal_of
 from cofactor.server.filters import FilterFolder
-from cofactor.server.guarding import Access, Guarded
-from cofactor.server.observing import KEY, Measures, Observed, mistake, refused
-from cofactor.server.operations import OPERATIONS, Limits, Operation, Question, document
+from cofactor.server.monitoring import KEY, Measures, Observed, mistake, refused
+from cofactor.server.operations import OPERATIONS, Limits, Operation, Query, document
 from cofactor.service.served import Served
 
 _FOLDER = Path(__file__).parent / "page"
@@ -139,7 +139,7 @@ class _Service:
                     else await asyncio.to_thread(parsed, content, operation.asked)
                 )
                 id_ = next(iter(request.path_params.values()), "")
-                question = Question(self.models, self.limits, asked, id_, self.folder)
+                question = Query(self.models, self.limits, asked, id_, self.folder)
                 return Response(await self._answer(operation, question), media_type="application/json")
             except InvalidInputError as error:
                 raise refusal_of(error) from error
@@ -153,7 +153,7 @@ class _Service:
         self.n_waiting += change
         self.row.set_now(self.n_waiting)
 
-    async def _answer(self, operation: Operation, question: Question) -> bytes:
+    async def _answer(self, operation: Operation, question: Query) -> bytes:
         """Return the answer, if it is there in time."""
         if operation.apart:
             return await asyncio.to_thread(lambda: msgspec.json.encode(operation.reply(question)))

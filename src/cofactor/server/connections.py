@@ -15,7 +15,7 @@ import msgspec
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from cofactor.server.failures import RefusalError, failures_of
-from cofactor.server.observing import new_id
+from cofactor.server.monitoring import new_id
 
 HEAD = 1 << 16  #: bytes of the line and the headers of a request, and of what stands between the parts of a body
 HEADERS = 100  #: of a request
@@ -24,7 +24,7 @@ _UNREAD = 1 << 26  #: bytes of answers that wait for clients to read them, in a 
 _READING = 30.0  #: seconds in which a client must have read an answer
 _PASSED_OVER = 1 << 24  #: bytes that are read after an answer: many clients hear nothing before they have sent all
 _AT_A_TIME = 64  #: connections that are closed at a time, ten times a second
-_PIECE = 1 << 13  #: bytes that are parsed at a time
+_CHUNK = 1 << 13  #: bytes that are parsed at a time
 
 
 @dataclass(eq=False)
@@ -240,8 +240,8 @@ class Connection(HttpToolsProtocol):
         """Parse what came, until a request must wait for the answers before it."""
         while self.rest and not (self.pipeline or self.refusal or self.transport.is_closing()):
             self._unset_keepalive_if_required()
-            piece = bytes(self.rest[:_PIECE])
-            del self.rest[:_PIECE]
+            piece = bytes(self.rest[:_CHUNK])
+            del self.rest[:_CHUNK]
             self._parse(piece)
         if self.rest:
             self.flow.pause_reading()
@@ -289,7 +289,7 @@ class Connection(HttpToolsProtocol):
     def _end(self, refusal: RefusalError) -> None:
         """Answer a refusal; close the connection when the client has, or after a while, so that the answer is read."""
         self.all.refused(refusal.status)
-        self.logger.warning(refusal.told())
+        self.logger.warning(refusal.message())
         body = msgspec.json.encode(failures_of(refusal, new_id()))
         headers = [*self.server_state.default_headers, (b"content-type", b"application/json")]
         headers += [(b"content-length", b"%d" % len(body)), (b"connection", b"close")]

@@ -56,7 +56,7 @@ class RefusalError(Exception):
     advice: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
-    def told(self) -> str:
+    def message(self) -> str:
         """Return all in one line."""
         about = "" if self.argument is None else f"{self.argument}: "
         return f"{about}{self.problem}" + (f"; {self.advice}" if self.advice else "")
@@ -77,7 +77,7 @@ def failures_of(refusal: RefusalError, request_id: str) -> Failures:
         Of the request.
     """
     found = _short(refusal.found)
-    return Failures(Failure(refusal.status, refusal.told(), refusal.argument, found, refusal.advice, request_id))
+    return Failures(Failure(refusal.status, refusal.message(), refusal.argument, found, refusal.advice, request_id))
 
 
 def refusal_of(error: InvalidInputError) -> RefusalError:
@@ -90,7 +90,7 @@ def refusal_of(error: InvalidInputError) -> RefusalError:
 
     Examples
     --------
-    >>> refusal_of(InvalidInputError("expected a number above 0", argument="n", found=-1)).told()
+    >>> refusal_of(InvalidInputError("expected a number above 0", argument="n", found=-1)).message()
     'n: expected a number above 0'
     """
     status = 404 if isinstance(error, NotInTrainingError | NotFoundError) else 422

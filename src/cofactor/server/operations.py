@@ -87,7 +87,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Question:
+class Query:
     """A request that was parsed.
 
     Attributes
@@ -123,7 +123,7 @@ class Question:
         return chosen(self.models, self.asked.model).service
 
 
-_Reply: TypeAlias = Callable[[Question], Any]
+_Reply: TypeAlias = Callable[[Query], Any]
 _Example: TypeAlias = Callable[[Mapping[str, Any]], Any]
 
 
@@ -140,7 +140,7 @@ class Operation:
     asked, answer : type
         Classes of the query, or with POST and PUT of the body, and of the answer.
     reply : callable
-        Returns the answer to a `Question`.
+        Returns the answer to a `Query`.
     kind : {"ratings", "labels"}, optional
         Which models can be asked; by default all.
     example : callable, optional
@@ -159,7 +159,7 @@ class Operation:
     reply: _Reply
     kind: str | None = None
     example: _Example | None = None
-    together: Callable[[Sequence[Question]], list[Any]] | None = None
+    together: Callable[[Sequence[Query]], list[Any]] | None = None
     apart: bool = False
 
     @property
@@ -182,21 +182,21 @@ class Operation:
         """The address as documents and measures have it."""
         return self.path.replace("{id:path}", "{id}")
 
-    def likeness(self, question: Question) -> Hashable:
+    def likeness(self, question: Query) -> Hashable:
         """Return what questions that are answered together have in common; None for one that is answered alone.
 
         Parameters
         ----------
-        question : Question
+        question : Query
         """
         return None if self.together is None else (self.path, msgspec.json.encode(question.asked))
 
-    def answers_to(self, questions: Sequence[Question]) -> list[Any]:
+    def answers_to(self, questions: Sequence[Query]) -> list[Any]:
         """Return the answers to questions that are alike; refuse those to a model that cannot be asked.
 
         Parameters
         ----------
-        questions : sequence of Question
+        questions : sequence of Query
             One, or several of the same `likeness`.
         """
         first = questions[0]
@@ -239,7 +239,7 @@ def _user(user: Any, limits: Limits, place: str) -> Any:
     return [(one.item, one.rating) for one in user.ratings]
 
 
-def _items_asked(question: Question, name: str) -> Any:
+def _items_asked(question: Query, name: str) -> Any:
     """Return items that a request names, as services take them: ids, those of each user, or those of a filter."""
     asked, by_name = question.asked, f"{name}_filter"
     given, named = getattr(asked, name), getattr(asked, by_name, None)
@@ -255,7 +255,7 @@ def _items_asked(question: Question, name: str) -> Any:
     return given
 
 
-def _rules_asked(question: Question) -> dict[str, Any] | None:
+def _rules_asked(question: Query) -> dict[str, Any] | None:
     """Return the rules that a request gives, as services take them."""
     given = getattr(question.asked, "rules", None)
     if given is None:
@@ -282,7 +282,7 @@ def _warned() -> Iterator[list[str]]:
     told += dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, UserWarning))
 
 
-def _recommended(question: Question, users: list[Any]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def _recommended(question: Query, users: list[Any]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Return a list for each user, with the id by which the model knows the user, None for a new one; and warnings, if
     there are any.
     """
@@ -304,7 +304,7 @@ def _recommended(question: Question, users: list[Any]) -> tuple[list[dict[str, A
     return lists, {"warnings": told} if told else {}
 
 
-def _for_each(questions: Sequence[Question]) -> list[dict[str, Any]]:
+def _for_each(questions: Sequence[Query]) -> list[dict[str, Any]]:
     lists, told = _recommended(questions[0], [question.id for question in questions])
     return [one | told for one in lists] if told else lists
 
@@ -317,7 +317,7 @@ def _for_each(questions: Sequence[Question]) -> list[dict[str, Any]]:
     kind="ratings",
     together=_for_each,
 )
-def _for_one(question: Question) -> dict[str, Any]:
+def _for_one(question: Query) -> dict[str, Any]:
     try:
         (found,) = _for_each([question])
     except NotInTrainingError as error:
@@ -341,7 +341,7 @@ def _example_lists(known: Mapping[str, Any]) -> Any:
     kind="ratings",
     example=_example_lists,
 )
-def _for_some(question: Question) -> dict[str, Any]:
+def _for_some(question: Query) -> dict[str, Any]:
     users, limits = question.asked.users, question.limits
     limits.check(len(users), "batch", "users")
     given = [_user(user, limits, f"users[{k}]") for k, user in enumerate(users)]
@@ -357,7 +357,7 @@ def _for_some(question: Question) -> dict[str, Any]:
     kind="ratings",
     example=lambda known: {"pairs": [{"user": known["user"], "item": known["item"]}]},
 )
-def _predicted(question: Question) -> dict[str, Any]:
+def _predicted(question: Query) -> dict[str, Any]:
     pairs, service = question.asked.pairs, question.service
     question.limits.check(len(pairs), "batch", "pairs")
     users = [_user(pair.user, question.limits, f"pairs[{k}].user") for k, pair in enumerate(pairs)]
@@ -372,7 +372,7 @@ def _predicted(question: Question) -> dict[str, Any]:
     schemas.SimilarItems,
     kind="ratings",
 )
-def _similar(question: Question) -> dict[str, Any]:
+def _similar(question: Query) -> dict[str, Any]:
     asked, service = question.asked, question.service
     question.limits.check(asked.n, "n", "n")
     try:
@@ -384,7 +384,7 @@ def _similar(question: Question) -> dict[str, Any]:
 
 
 @_operation("GET /v1/items", "Find items by words of their titles", schemas.ItemsQuery, schemas.Items, kind="ratings")
-def _items(question: Question) -> dict[str, Any]:
+def _items(question: Query) -> dict[str, Any]:
     asked, service = question.asked, question.service
     question.limits.check(asked.n, "n", "n")
     question.limits.check(len(asked.ids or ()), "batch", "ids")
@@ -397,7 +397,7 @@ def _items(question: Question) -> dict[str, Any]:
 _FIRST_UNKNOWN = 5  #: ids of a filter that no model knows which an answer names
 
 
-def _unknown(question: Question, found: ItemFilter) -> list[dict[str, Any]]:
+def _unknown(question: Query, found: ItemFilter) -> list[dict[str, Any]]:
     """Return how many items of a filter each model of ratings does not know, and the first of them."""
     selected = {
         name: found.selected(one.service) for name, one in question.models.items() if one.service.kind == "ratings"
@@ -420,7 +420,7 @@ def _unknown(question: Question, found: ItemFilter) -> list[dict[str, Any]]:
     example=lambda known: {"items": [known["item"]]},
     apart=True,
 )
-def _put_filter(question: Question) -> dict[str, Any]:
+def _put_filter(question: Query) -> dict[str, Any]:
     name, items = question.id, question.asked.items
     unknown = _unknown(question, ItemFilter(name, items))
     question.filters.put(name, items)
@@ -428,7 +428,7 @@ def _put_filter(question: Question) -> dict[str, Any]:
 
 
 @_operation("GET /v1/filters/{name}", "List the items of a filter", schemas.FilterQuery, schemas.Filter, apart=True)
-def _filter(question: Question) -> dict[str, Any]:
+def _filter(question: Query) -> dict[str, Any]:
     asked, found = question.asked, question.filters.get(question.id, "name")
     question.limits.check(asked.n, "rows", "n")
     here: Any = islice(found.items, asked.first, asked.first + asked.n)
@@ -437,13 +437,13 @@ def _filter(question: Question) -> dict[str, Any]:
 
 
 @_operation("DELETE /v1/filters/{name}", "Forget a filter", schemas.NoQuery, schemas.FilterNames, apart=True)
-def _delete_filter(question: Question) -> dict[str, Any]:
+def _delete_filter(question: Query) -> dict[str, Any]:
     question.filters.delete(question.id)
     return {"filters": question.filters.names()}
 
 
 @_operation("GET /v1/filters", "List the names of filters", schemas.NoQuery, schemas.FilterNames, apart=True)
-def _filters(question: Question) -> dict[str, Any]:
+def _filters(question: Query) -> dict[str, Any]:
     return {"filters": question.filters.names()}
 
 
@@ -458,7 +458,7 @@ def _filters(question: Question) -> dict[str, Any]:
     kind="labels",
     example=lambda known: {"rows": [known["row"]], "top": 3},
 )
-def _tags(question: Question) -> dict[str, Any]:
+def _tags(question: Query) -> dict[str, Any]:
     asked, limits = question.asked, question.limits
     limits.check(len(asked.rows), "batch", "rows")
     if asked.top is not None:
@@ -488,7 +488,7 @@ def _example_reasons(known: Mapping[str, Any]) -> dict[str, Any]:
     schemas.Explanations,
     example=_example_reasons,
 )
-def _explanations(question: Question) -> dict[str, Any]:
+def _explanations(question: Query) -> dict[str, Any]:
     asked, limits, service = question.asked, question.limits, question.service
     for kind, names in _EXPLAINED.items():
         for name, is_needed in names.items():
@@ -509,14 +509,14 @@ def _explanations(question: Question) -> dict[str, Any]:
     return {"explanations": found}
 
 
-def _page(question: Question, names: list[Any]) -> list[Any]:
+def _page(question: Query, names: list[Any]) -> list[Any]:
     asked = question.asked
     question.limits.check(asked.n, "n", "n")
     return names[asked.first : asked.first + asked.n]
 
 
 @_operation("GET /v1/labels", "List the names of labels", schemas.Names, schemas.Labels, kind="labels")
-def _labels(question: Question) -> dict[str, Any]:
+def _labels(question: Query) -> dict[str, Any]:
     names = question.service.labels
     return {"total": len(names), "labels": _page(question, names)}
 
@@ -528,7 +528,7 @@ def _labels(question: Question) -> dict[str, Any]:
     schemas.Features,
     kind="labels",
 )
-def _features(question: Question) -> dict[str, Any]:
+def _features(question: Query) -> dict[str, Any]:
     asked, rows = question.asked, question.service.rows
     names, search = rows.names, asked.search.casefold()
     if asked.names is not None:
@@ -541,12 +541,12 @@ def _features(question: Question) -> dict[str, Any]:
 
 
 @_operation("GET /v1/model", "Describe a model", schemas.ModelQuery, schemas.Model)
-def _model(question: Question) -> dict[str, Any]:
+def _model(question: Query) -> dict[str, Any]:
     return chosen(question.models, question.asked.model).facts()
 
 
 @_operation("GET /v1/models", "List the models", schemas.ModelQuery, schemas.Models)
-def _models(question: Question) -> dict[str, Any]:
+def _models(question: Query) -> dict[str, Any]:
     return {"models": list(question.models)}
 
 

@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from cofactor.errors import Argument, InvalidInputError, Place, Text
-from cofactor.files import display_name, is_there
+from cofactor.files import display_name, exists
 from cofactor.model.facts import Facts
 from cofactor.service.options import LABELS, RATINGS, OptionTable
 from cofactor.service.results import (
@@ -30,7 +30,7 @@ from cofactor.service.results import (
     RankedResult,
     Settings,
 )
-from cofactor.text import counted, did_you_mean, folded, nearest
+from cofactor.text import did_you_mean, nearest, normalize_name, plural
 
 if TYPE_CHECKING:  # these load NumPy, which commands that show their help need not
     from cofactor.model.explanations import Explanation
@@ -178,7 +178,7 @@ class ModelService:
         """Return what the model knows, for examples of questions."""
         self._cannot("which cannot be served")
 
-    def rehearse(self) -> None:
+    def warm_up(self) -> None:
         """Answer one question of each kind that the model can answer, so that all it needs is compiled."""
         self._cannot("which cannot be served")
 
@@ -411,14 +411,15 @@ class Task(ABC):
             If there is none: with the nearest names and all names, or with the task that has this model.
         """
         known = self.models()
-        found = {folded(one): model for one, model in known.items()}.get(folded(name))
+        found = {normalize_name(one): model for one, model in known.items()}.get(normalize_name(name))
         if found is not None:
             return found
         what, elsewhere = self.elsewhere()
-        if folded(name) in map(folded, elsewhere):
+        if normalize_name(name) in map(normalize_name, elsewhere):
             mine = f"{self.many_models} are {', '.join(known)}"
             raise InvalidInputError(f"is a {what}; {mine}", argument="model", found=name)
-        near = [self.other_names[folded(name)]] if folded(name) in self.other_names else nearest(name, known)
+        other = self.other_names.get(normalize_name(name))
+        near = nearest(name, known) if other is None else [other]
         hint = f" (did you mean {', '.join(near)}?)" if near else ""
         message = f"not a known model{hint}; expected one of {', '.join(known)}"
         raise InvalidInputError(message, argument="model", found=name)
@@ -548,7 +549,7 @@ class Task(ABC):
                     results.setdefault(f"{called} + {way}" if way else called, []).append(measures | {"fold": k})
                 done += 1
         return EvaluationResult(
-            title=f"{loaded.name}: {name}, {counted(len(parts), 'split')}, seed {protocol.seed}",
+            title=f"{loaded.name}: {name}, {plural(len(parts), 'split')}, seed {protocol.seed}",
             facts={"data": loaded.name, "protocol": name, "splits": len(parts), "seed": protocol.seed},
             results=results,
             columns=self.metrics(models),
@@ -647,7 +648,7 @@ def check_file(file: str) -> None:
     """
     from cofactor.datasets.registry import KNOWN
 
-    if not is_there(file) and file not in KNOWN:
+    if not exists(file) and file not in KNOWN:
         raise unknown_file(file)
 
 

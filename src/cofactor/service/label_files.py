@@ -19,7 +19,7 @@ from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import display_name
 from cofactor.recipe import keep_features
 from cofactor.service.base import about, unknown_file
-from cofactor.text import counted, few
+from cofactor.text import plural, shorten
 
 _NUMBERED = re.compile(r"c\d+")  #: names which readers give to the columns of a table without header
 #: Options which not every format has.
@@ -197,7 +197,7 @@ def align_features(data: LabelDataset, model: Any, *, named: bool) -> Any:
     known = getattr(model, "feature_names_in_", None)
     if known is None:  # fitted in Python to arrays: positions are all there is
         if data.n_features != model.n_features_in_:
-            there = f"has {counted(data.n_features, 'feature')} ({few(data.feature_names)})"
+            there = f"has {plural(data.n_features, 'feature')} ({shorten(data.feature_names)})"
             fitted = f"the model was fitted to {model.n_features_in_}, without names"
             advice = "fit it to a frame, so that it knows which are missing"
             raise InvalidInputError(f"{there}, but {fitted}", advice=advice, place=Place(data.name))

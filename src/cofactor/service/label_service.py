@@ -28,7 +28,7 @@ from cofactor.service import label_files
 from cofactor.service.base import ModelService, about, explanation_to_json
 from cofactor.service.options import asked_of
 from cofactor.service.results import AnswerTable, Loaded, shortest
-from cofactor.text import counted, did_you_mean
+from cofactor.text import did_you_mean, plural
 
 _FEW = 100  #: names that are told with a model
 _LABELS_SHOWN = 20  #: labels on a terminal
@@ -268,7 +268,7 @@ class LabelService(ModelService):
         """Return a row that the model takes, and a label."""
         return {"kind": self.kind, "row": self.rows.example(), "label": self.labels[0]}
 
-    def rehearse(self) -> None:
+    def warm_up(self) -> None:
         """Answer one question of each kind that the model can answer, so that all it needs is compiled."""
         self.tag([self.rows.example()], top=1)
         self.describe()
@@ -411,7 +411,7 @@ def _explained_text(found: Explanation, ids: NDArray[Any]) -> str:
         return "no label is predicted for any of these instances"
     lines = [line for group in groups[:_LABELS_SHOWN] for line in group_lines(group)]
     rest = len(groups) - _LABELS_SHOWN
-    return "\n".join([*lines, *([f"... and {counted(rest, 'more label')}: --out FILE writes them all"] * (rest > 0))])
+    return "\n".join([*lines, *([f"... and {plural(rest, 'more label')}: --out FILE writes them all"] * (rest > 0))])
 
 
 # -------------------------------------------------------------------- rows that come without files

@@ -45,7 +45,7 @@ from cofactor.service.results import (
     Room,
     Settings,
 )
-from cofactor.text import counted, few, folded
+from cofactor.text import normalize_name, plural, shorten
 from cofactor.typing import Listener
 
 _TALLY = "by label"  #: where `measure` puts the counts of labels, which are no measure
@@ -156,7 +156,7 @@ class LabelTask(Task):
 
         The parameter ``estimator`` of binary relevance is given by the name of a class.
         """
-        if folded(name) in {folded(known) for known in labels.TRANSFORMERS}:
+        if normalize_name(name) in {normalize_name(known) for known in labels.TRANSFORMERS}:
             advice = f"{self.many_models} are {', '.join(self.models())}"
             message = f"is a transformer of features, to be used from Python, in a Pipeline before a model; {advice}"
             raise InvalidInputError(message, argument="model", found=name)
@@ -240,7 +240,7 @@ class LabelTask(Task):
                 own = getattr(fitted, "best_", found[-1][0])
                 (labels, scores) = next((labels, scores) for name, labels, scores in found if name == own)
                 chances = fitted.predict_proba(X) if hasattr(fitted, "predict_proba") else None
-                tally.add(*_beside_left_out(left_out, truth[split.test], labels, scores, chances))
+                tally.add(*_with_left_out(left_out, truth[split.test], labels, scores, chances))
             return found
 
         with about(loaded.file):
@@ -272,7 +272,7 @@ class LabelTask(Task):
                 tally = run.pop(_TALLY, None)
                 if name in tallies and tally is not None:
                     tallies[name].merge(tally)
-        measured = replace(measured, notes=(*measured.notes, *_left_out(measured)))
+        measured = replace(measured, notes=(*measured.notes, *_note_left_out(measured)))
         if not protocol.options.get("by_label"):
             return measured
         return replace(measured, by_label={name: tally.table() for name, tally in tallies.items()})
@@ -302,7 +302,7 @@ class LabelTask(Task):
                 clone(model).fit(some.X, taught).predict(some.X)
 
 
-def _beside_left_out(left_out: NDArray[np.int64], truth: Any, *tables: Any) -> Iterator[Any]:
+def _with_left_out(left_out: NDArray[np.int64], truth: Any, *tables: Any) -> Iterator[Any]:
     """Yield true labels, unknown where they were left out, and tables of the other labels with columns for these."""
     if not len(left_out):
         yield from (truth, *tables)
@@ -319,11 +319,11 @@ def _beside_left_out(left_out: NDArray[np.int64], truth: Any, *tables: Any) -> I
         yield wide
 
 
-def _left_out(measured: EvaluationResult) -> Iterator[str]:
+def _note_left_out(measured: EvaluationResult) -> Iterator[str]:
     """Say for each split which labels no model could learn."""
     for run in next(iter(measured.results.values())):
         if run["left_out"]:
-            names, them = few(run["left_out"]), "it" if len(run["left_out"]) == 1 else "them"
+            names, them = shorten(run["left_out"]), "it" if len(run["left_out"]) == 1 else "them"
             split = f"the training part of split {run['fold'] + 1}"
             yield f"{split} knows nothing of {names}: its measures leave {them} out"
 
@@ -367,7 +367,7 @@ def _fit_facts(model: LabelModel, loaded: Loaded, chosen: Mapping[str, Any], sec
     }
     notes = loaded.notes
     if predicts_none(predicted.nnz, data.Y.nnz) and not isinstance(model.threshold, str):
-        found = f"{counted(predicted.nnz, 'label')} predicted for training instances which have {data.Y.nnz:,}"
+        found = f"{plural(predicted.nnz, 'label')} predicted for training instances which have {data.Y.nnz:,}"
         notes = (*notes, (f"{found}; try ", Argument("threshold", AUTO), ", which decides by probabilities"))
     return Facts(f"{values['model']} fitted to {data.name}", values, {k: v for k, v in shown.items() if v}, notes)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor import datasets
-from cofactor.columns import ALIASES, ColumnsError, beside_items, plain
+from cofactor.columns import ALIASES, ColumnsError, find_item_and_value, normalize_header
 from cofactor.datasets import InteractionDataset, RatingDataset, load_side_features, read_side_features
 from cofactor.datasets.formats import Source, open_data
 from cofactor.datasets.load import SETS_WITH_FEATURES
@@ -32,7 +32,7 @@ from cofactor.ratings.topn import Exclusion
 from cofactor.service.base import about, unknown_file
 from cofactor.service.models import short_names
 from cofactor.service.results import Loaded
-from cofactor.text import counted, nearest, some_of
+from cofactor.text import nearest, plural, some_of
 
 
 @dataclass(frozen=True)
@@ -446,7 +446,7 @@ def with_latest(data: RatingDataset) -> tuple[RatingDataset, tuple[Text, ...]]:
     kept = (
         "the latest one by its time" if times is not None else "the last one of the file, which has no column of times"
     )
-    note = f"{counted(repeats, 'rating')} of a pair that was rated before: kept is {kept} ({data.description})"
+    note = f"{plural(repeats, 'rating')} of a pair that was rated before: kept is {kept} ({data.description})"
     return replace(data, y=latest_values(pairs, data.y, times)), (note,)
 
 
@@ -627,7 +627,7 @@ def read_candidates(
     else:
         lines = [line.strip() for line in to_utf8(read_bytes(file), name, encoding).decode().split("\n")]
     texts = [(k, text) for k, text in enumerate(lines, 1) if text]
-    if texts and plain(texts[0][1]) in (*ALIASES["item"], "id"):
+    if texts and normalize_header(texts[0][1]) in (*ALIASES["item"], "id"):
         texts = texts[1:]
     if not texts:
         raise InvalidInputError("holds no item ids, expected one in a line", place=Place(name))
@@ -682,7 +682,7 @@ def read_titles(source: str, encoding: str, what: str = "title") -> dict[str, st
     if what == "title" and open_data(source).kind == "known":
         return {str(item): title for item, title in datasets.load_ratings(source).item_names.items()}
     table = read_small_table(source, encoding, most=2)
-    places = beside_items(table.names or next(iter(table.rows), []), what)
+    places = find_item_and_value(table.names or next(iter(table.rows), []), what)
     item, said = (0, 1) if places is None else places
     found: dict[str, str] = {}
     for number, row in table.numbered():
@@ -718,14 +718,14 @@ def interaction_notes(data: RatingDataset, ready: Ratings, why: str, duplicates:
         kinds = ", ".join(f"{kind} {weight:g}" for kind, weight in ready.kind_weights.items())
         notes.append(f"lists are about what comes to a {next(iter(ready.kind_weights))}; events count so: {kinds}")
     if data.n_dropped:
-        notes.append(f"{counted(data.n_dropped, 'rating', form=',')} of items rated before: each item counts once")
+        notes.append(f"{plural(data.n_dropped, 'rating', form=',')} of items rated before: each item counts once")
     zeros = int((data.y == 0).sum())
     if zeros:
-        notes.append(f"left out, since there was no interaction: {counted(zeros, 'row', form=',')} with count 0")
+        notes.append(f"left out, since there was no interaction: {plural(zeros, 'row', form=',')} with count 0")
     repeats = data.n_ratings - zeros - ready.n_ratings
     if repeats:
         notes.append(
-            f"{counted(repeats, 'interaction', form=',')} of a pair that occurred before: counts of a pair add up"
+            f"{plural(repeats, 'interaction', form=',')} of a pair that occurred before: counts of a pair add up"
         )
     if duplicates != "error":
         notes.append((Argument("duplicates", duplicates), " is for ratings: counts of interactions add up"))
@@ -797,7 +797,7 @@ def read_exclusions(file: str, model: Any, encoding: str) -> tuple[Exclusion, tu
     notes: tuple[Text, ...] = ()
     if not known.all():
         number, row = rows[int(known.argmin())]
-        many = counted(int((~known).sum()), f"{table.one} names", f"{table.one}s name", form=",")
+        many = plural(int((~known).sum()), f"{table.one} names", f"{table.one}s name", form=",")
         first = f"the first is {table.one} {number}, {', '.join(row)}"
         notes = (f"{table.file}: {many} what the model does not know, and so does not recommend: {first}",)
     if not users:
@@ -815,7 +815,7 @@ def _item_and_user(
     """Return the rows, without one that names the columns, and which cells are the item and the user."""
     if not rows:
         return [], 0, None
-    first = [plain(cell) for cell in names or rows[0][1]]
+    first = [normalize_header(cell) for cell in names or rows[0][1]]
     named = {role: [k for k, name in enumerate(first) if name in ALIASES[role]] for role in ("item", "user")}
     if first == ["id"]:
         named["item"] = [0]

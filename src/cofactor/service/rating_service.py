@@ -30,7 +30,7 @@ from cofactor.service.clusters import block_by_block
 from cofactor.service.models import short_names
 from cofactor.service.rating_files import SIDES, IdsByText, match_ids, only_new, side_features
 from cofactor.service.results import RANKINGS, AnswerTable, Built, Loaded, shortest
-from cofactor.text import counted, few, some_of
+from cofactor.text import plural, shorten, some_of
 from cofactor.typing import SideName
 
 #: Items in lists that are made before they are written: some hundred megabytes as objects of Python.
@@ -391,8 +391,8 @@ class RatingService(ModelService):
             of_new = new.ids.ids[places[places >= 0]].tolist()
             unknown = [one for one, place in zip(unknown, places.tolist(), strict=True) if place < 0]
         if unknown and not isinstance(items, IdSelection) and (of_new or len(found.places)):
-            many = counted(len(unknown), "item that was", "items that were", form=",")
-            text = f" holds {many} not in training, left out: {few(unknown)}"
+            many = plural(len(unknown), "item that was", "items that were", form=",")
+            text = f" holds {many} not in training, left out: {shorten(unknown)}"
             warnings.warn(InputWarning((Argument(argument), text)), stacklevel=2)
         return [*found, *of_new] if of_new else found
 
@@ -520,7 +520,7 @@ class RatingService(ModelService):
         user, item = (ids.ids[:1].tolist()[0] for ids in (self.model.users_, self.model.items_))
         return {"kind": self.kind, "user": user, "item": item, "rating": self.levels[-1] if self.levels else None}
 
-    def rehearse(self) -> None:
+    def warm_up(self) -> None:
         """Answer one question of each kind that the model can answer, so that all it needs is compiled."""
         _, user, item, rating = self.example().values()
         for one in (user, [(item, rating)]):
@@ -775,7 +775,7 @@ def _short_lists(lengths: NDArray[Any], options: Mapping[str, Any]) -> tuple[Tex
     short, empty = int((lengths < n).sum()), int((lengths == 0).sum())
     if not short:
         return ()
-    whom = f"{counted(short, 'user gets', 'users get', form=',')} fewer than {counted(options['n'], 'item', form=',')}"
+    whom = f"{plural(short, 'user gets', 'users get', form=',')} fewer than {plural(options['n'], 'item', form=',')}"
     none = f", {empty:,} of them none" if empty else ""
     limits: list[Text] = [] if options["include_seen"] else [(Argument("exclude_seen", False), " adds what users know")]
     asked = ("candidates", "exclude", "min_support", "per_group")

@@ -35,7 +35,7 @@ from cofactor.service.rating_files import (
 )
 from cofactor.service.rating_service import RatingService
 from cofactor.service.results import Built, Column, EvaluationProgress, Loaded, Protocol, RankedResult, Room, Settings
-from cofactor.text import counted
+from cofactor.text import plural
 from cofactor.typing import Listener
 
 _FEW = 200  #: ratings of a fit that only warms up
@@ -262,7 +262,7 @@ class RatingTask(Task):
         )
         splits, left_out = found.facts["splits"], found.facts["users_left_out"]
         if left_out:
-            users = counted(left_out, "user", form=",")
+            users = plural(left_out, "user", form=",")
             notes = (*notes, f"{users} of test parts were not in training, and are left out")
         if options["likes"] is None and not data.holds_interactions:
             notes = (
@@ -271,7 +271,7 @@ class RatingTask(Task):
             )
         likes = "" if options["likes"] is None else f", liked from {options['likes']:g}"
         return RankedResult(
-            title=f"{loaded.name}: {name}, {counted(splits, 'split')}, seed {protocol.seed}{likes}",
+            title=f"{loaded.name}: {name}, {plural(splits, 'split')}, seed {protocol.seed}{likes}",
             facts={"data": loaded.name, "protocol": name, "seed": protocol.seed, **found.facts},
             summary=found.summary(),
             text=found.text,

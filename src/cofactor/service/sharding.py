@@ -18,7 +18,7 @@ from cofactor.ratings.facts import facts_of
 from cofactor.ratings.shard_folder import StoredUsers, stored_users_of
 from cofactor.service.base import Task, about
 from cofactor.service.clusters import client_of
-from cofactor.text import counted
+from cofactor.text import plural
 from cofactor.typing import Listener
 
 #: The model that is fitted where none is named: no setting of it need be chosen.
@@ -97,7 +97,7 @@ def checked_shards(folder: str) -> Facts:
     for stored in models:
         stored.verify()
     facts, agree = _described(sharded, folder), "all checksums agree"
-    agree += f", also those of {counted(len(models), 'model')}" if models else ""
+    agree += f", also those of {plural(len(models), 'model')}" if models else ""
     return replace(facts, values={**facts.values, "verified": True}, shown={**facts.shown, "verified": agree})
 
 
@@ -190,7 +190,7 @@ def _range(sizes: Sequence[int]) -> str:
     ('3 ratings', '3 to 1,200 ratings')
     """
     least, most = min(sizes), max(sizes)
-    return counted(most, "rating", form=",") if least == most else f"{least:,} to {most:,} ratings"
+    return plural(most, "rating", form=",") if least == most else f"{least:,} to {most:,} ratings"
 
 
 def _training_error(model: Any, sharded: ShardedRatings) -> tuple[float, int]:
@@ -229,7 +229,7 @@ def _described(sharded: ShardedRatings, folder: str) -> Facts:
         "users × items": f"{n:,} × {m:,}",
         "ratings": f"{sharded.n_ratings:,}{', with times' if sharded.has_times else ''}",
         "levels": ", ".join(f"{name} ({share * 100:.1f} %)" for name, share in levels),
-        "shards": f"{counted(len(sizes), 'shard')} of {_range(sizes)}",
+        "shards": f"{plural(len(sizes), 'shard')} of {_range(sizes)}",
         "size": f"{sharded.n_bytes / 1e6:,.3g} MB, {sharded.n_bytes / sharded.n_ratings:.1f} bytes a rating",
         "folder": folder,
     }

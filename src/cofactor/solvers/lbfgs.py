@@ -274,7 +274,7 @@ class _CorrectionPairs:
 
 
 Floats = NDArray[np.float64]
-Places = NDArray[np.int64]
+Indices = NDArray[np.int64]
 
 _MEMORY = 8  #: steps and changes of gradients that are kept
 _MOST_HALVES = 40
@@ -285,10 +285,10 @@ _ROUNDING = 1e-14  #: share of an objective that its rounding errors may be
 class ManyProblems(Protocol):
     """B smooth convex problems of p parameters each."""
 
-    def evaluate(self, theta: Floats, which: Places) -> tuple[Floats, Floats]:
+    def evaluate(self, theta: Floats, which: Indices) -> tuple[Floats, Floats]:
         """Return objectives (b,) and gradients (b, p) of some of the problems, whose points are the rows of `theta`."""
 
-    def scaled(self, gradient: Floats, which: Places) -> Floats:
+    def scaled(self, gradient: Floats, which: Indices) -> Floats:
         """Return positive definite guesses of the inverse Hessians of some problems times the rows of `gradient`."""
 
 
@@ -357,7 +357,7 @@ def lbfgs_each(
 
 
 def _direction(
-    problem: ManyProblems, which: Places, gradient: Floats, pairs: list[tuple[Floats, Floats, Floats]]
+    problem: ManyProblems, which: Indices, gradient: Floats, pairs: list[tuple[Floats, Floats, Floats]]
 ) -> Floats:
     """Return the directions of the two-loop recursion (Nocedal & Wright 2006, algorithm 7.4)."""
     found, shares = -gradient, []
@@ -372,7 +372,7 @@ def _direction(
 
 def _lowered(
     problem: ManyProblems,
-    which: Places,
+    which: Indices,
     at: Floats,
     value: Floats,
     gradient: Floats,

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.files import is_full
-from cofactor.progress import Pass, passing
+from cofactor.progress import Pass, report_pass
 
 Question = Mapping[str, Any]
 Answer = dict[str, NDArray[Any]]
@@ -55,7 +55,7 @@ class Parts(Protocol):
     def total(self, question: Question, then: Then | None = None) -> Answer:
         """Ask all parts; return the sum of their answers, or what `then` makes of it."""
 
-    def told(self, question: Callable[[], Question]) -> Answer:
+    def query(self, question: Callable[[], Question]) -> Answer:
         """Ask all parts what changes nothing; return the sum of their answers. Only if needed the question is made."""
 
     def each(self, question: Question) -> Iterator[Answer]:
@@ -190,8 +190,8 @@ class Journal:
         return self.folder / f"state-{number}"
 
 
-class Rounds(ABC):
-    """Parts whose rounds are numbered, and written to a journal if there is one.
+class Executor(ABC):
+    """Asks parts in numbered rounds, which are written to a journal if there is one.
 
     Subclasses know where parts are: `_ask` sums their answers, `each` has them one by one, `_save` writes states.
     Parts that are made anew take the last `states` and then answer the questions in `replay`.
@@ -231,7 +231,7 @@ class Rounds(ABC):
             self._save_if_due()
         return answer
 
-    def told(self, question: Callable[[], Question]) -> Answer:
+    def query(self, question: Callable[[], Question]) -> Answer:
         """Ask all parts what changes nothing, unless the journal knows what they answered; return the sum of that.
 
         The question is made only if it is asked, and is not kept: it may be large.
@@ -270,7 +270,7 @@ class Rounds(ABC):
     def _tell(self, began: float, done: int) -> None:
         """Tell how many parts have answered since a round began, if there are several."""
         if self.n_parts > 1:
-            passing(Pass(done, self.n_parts, time.perf_counter() - began, self.n_ratings))
+            report_pass(Pass(done, self.n_parts, time.perf_counter() - began, self.n_ratings))
 
     def _keep(self, question: Question) -> None:
         """Keep a question that was answered, for parts that are made anew."""
@@ -298,7 +298,7 @@ class Rounds(ABC):
         """Write the states of all parts."""
 
 
-def made(make: Callable[[int], Part], k: int, states: Path | None, replay: Sequence[Question]) -> Part:
+def remake(make: Callable[[int], Part], k: int, states: Path | None, replay: Sequence[Question]) -> Part:
     """Return part k as it is after the questions that followed the last states."""
     part = make(k)
     if states is not None:
@@ -308,7 +308,7 @@ def made(make: Callable[[int], Part], k: int, states: Path | None, replay: Seque
     return part
 
 
-class OneByOne(Rounds):
+class SerialExecutor(Executor):
     """Parts in this process, asked one after the other; an algorithm in memory has one.
 
     Parameters
@@ -320,7 +320,7 @@ class OneByOne(Rounds):
     journal : Journal, optional
         Where rounds are written, so that they need not be done again.
     n_ratings : int, default=0
-        See `Rounds`.
+        See `Executor`.
     """
 
     def __init__(
@@ -332,7 +332,7 @@ class OneByOne(Rounds):
 
     def _parts(self) -> list[Part]:
         if not self._made:
-            self._made = [made(self.make, k, self.states, self.replay) for k in range(self.n_parts)]
+            self._made = [remake(self.make, k, self.states, self.replay) for k in range(self.n_parts)]
             self.replay.clear()
         return self._made
 

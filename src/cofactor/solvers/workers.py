@@ -15,9 +15,9 @@ import numpy as np
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.files import is_full
 from cofactor.kernels.threads import thread_limit
-from cofactor.progress import tell
-from cofactor.solvers.parts import Answer, Journal, Part, Question, Rounds, TreeSum, made, write_state
-from cofactor.text import counted
+from cofactor.progress import log_line
+from cofactor.solvers.parts import Answer, Executor, Journal, Part, Question, TreeSum, remake, write_state
+from cofactor.text import plural
 from cofactor.version import __version__
 
 #: Seconds between two looks at which workers are there.
@@ -79,7 +79,7 @@ class _Group:
     deaths: int = 0
 
 
-class OnWorkers(Rounds):
+class DaskExecutor(Executor):
     """Parts on the workers of a Dask client, neighbouring ones on the same worker.
 
     A round is one task for each group of parts. Its sums are those of `TreeSum`: workers add what lies within their
@@ -97,7 +97,7 @@ class OnWorkers(Rounds):
     name : str, default="fit"
         Of the tasks, on the dashboard.
     n_ratings : int, default=0
-        See `Rounds`.
+        See `Executor`.
     """
 
     #: Seconds to wait for another worker when all are gone, or have paused.
@@ -169,7 +169,7 @@ class OnWorkers(Rounds):
         for group in self._groups:
             group.deaths = 0
         while len(answers) < len(self._groups):
-            self._settle()
+            self._reassign()
             for group in self._groups:
                 if group.first not in answers and group.future is None:
                     self._submit(group, task, question, number)
@@ -248,14 +248,14 @@ class OnWorkers(Rounds):
         """Tell of workers that do nothing because their memory is used up; end where that does not pass."""
         paused = self.client.run_on_scheduler(_finds_paused())
         for worker in sorted(set(paused) - set(self._paused)):
-            tell(f"worker {worker} has paused: its memory is used up")
+            log_line(f"worker {worker} has paused: its memory is used up")
         now = time.perf_counter()
         self._paused = {worker: self._paused.get(worker, now) for worker in paused}
         if any(now - since > self.patience for since in self._paused.values()):
             what = f"no memory is left on {', '.join(sorted(paused))}: paused for {self.patience:g} seconds"
             raise InvalidInputError(what, advice=_FOR_MEMORY)
 
-    def _settle(self) -> None:
+    def _reassign(self) -> None:
         """Give the parts of workers that are gone to others."""
         workers = self._workers()
         lost = [group for group in self._groups if group.worker not in workers]
@@ -265,7 +265,7 @@ class OnWorkers(Rounds):
             workers = self._wait_for_workers()
         for group in lost:
             if group.worker:
-                tell(f"worker {group.worker} is lost: its shards are made anew on another one")
+                log_line(f"worker {group.worker} is lost: its shards are made anew on another one")
                 self._lose(group)
             load = {worker: sum(g.last - g.first for g in self._groups if g.worker == worker) for worker in workers}
             group.worker, group.placed = min(sorted(load), key=lambda worker: load[worker]), False
@@ -280,7 +280,7 @@ class OnWorkers(Rounds):
         return list(self.client.nthreads())
 
     def _wait_for_workers(self) -> list[str]:
-        tell(f"all workers are gone: waiting {self.patience:g} seconds for another one")
+        log_line(f"all workers are gone: waiting {self.patience:g} seconds for another one")
         until = time.monotonic() + self.patience
         while not (found := self._workers()):
             if time.monotonic() > until:
@@ -369,7 +369,7 @@ def _work(
         if anew is not None:
             make, states, replay, version = anew
             _check_version(__version__, version)
-            _held.setdefault(run, {}).update({k: (before, made(make, k, states, replay)) for k in range(first, last)})
+            _held.setdefault(run, {}).update({k: (before, remake(make, k, states, replay)) for k in range(first, last)})
         held = _held.get(run, {})
         if any(k not in held or held[k][0] != before for k in range(first, last)):
             raise _OutOfStepError
@@ -397,7 +397,7 @@ def _saved(parts: dict[int, Part], question: Question) -> str:
     """Write the states; return what was written, in words."""
     for k, part in parts.items():
         write_state(Path(question["folder"]), k, part.state())
-    return counted(len(parts), "state")
+    return plural(len(parts), "state")
 
 
 def _forget(run: str) -> None:

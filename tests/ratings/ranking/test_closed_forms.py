@@ -16,7 +16,7 @@ from cofactor.errors import InvalidInputError
 from cofactor.evaluation import PerUserHoldout
 from cofactor.kernels.threads import thread_limit
 from cofactor.model.progress import Monitor
-from cofactor.problems.choice import ChoiceProblem, among_the_next, bent, log_shares, soft_log
+from cofactor.problems.choice import ChoiceProblem, at_knot, inclusion_probabilities, log_shares, soft_log
 from cofactor.problems.implicit import ImplicitLogisticProblem, SampledLogisticProblem
 from cofactor.ratings import BPR, EASE, ImplicitALS, ItemKNN, LogisticMF, Popularity, Recommender, RP3beta
 from cofactor.ratings.interaction_model import FitInput
@@ -309,10 +309,10 @@ def test_items_are_as_likely_as_they_are_missing() -> None:
     known = came & (rng.random(features.shape) < 0.8)
     held, missing = known & (rng.random(features.shape) < 0.1), came & ~known
     off = {}
-    for columns in ((features,), bent(features, float(np.median(features[held])))):
+    for columns in ((features,), at_knot(features, float(np.median(features[held])))):
         found = ChoiceProblem(columns, known & ~held, np.nonzero(held)).maximize()
         utilities = sum(np.float32(c) * column for c, column in zip(found.weights, columns, strict=True))
-        p = among_the_next(np.exp(log_shares(np.asarray(utilities), known)), missing.sum(axis=1))
+        p = inclusion_probabilities(np.exp(log_shares(np.asarray(utilities), known)), missing.sum(axis=1))
         np.testing.assert_allclose(p.sum(axis=1), missing.sum(axis=1), rtol=1e-5)
         off[len(columns)] = max(
             abs(missing[inside].sum() / p[inside].sum() - 1)
@@ -324,7 +324,7 @@ def test_items_are_as_likely_as_they_are_missing() -> None:
 def test_what_comes_later_is_as_likely_as_its_odds() -> None:
     shares = np.array([[0.5, 0.3, 0.1], [0.2, 0.2, 0.2], [0.2, 0.2, 0.2]])  # and a rest of .1 and .4
     n = np.array([2, 1, 0])
-    p = among_the_next(shares, n, ordered=True)
+    p = inclusion_probabilities(shares, n, ordered=True)
     t = (p / (1 - p))[:2] / shares[:2]
     np.testing.assert_allclose(t, t[:, :1] * np.ones(3), rtol=1e-6)
     np.testing.assert_allclose(p[:2].sum(axis=1) + t[:, 0] * [0.1, 0.4], n[:2], rtol=1e-6)

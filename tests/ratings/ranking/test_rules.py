@@ -10,7 +10,7 @@ from tests.together import together
 
 from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.ratings import ALS, EASE, ImplicitALS, OrdinalProbit, Popularity, Recommender, Rules, reranking
-from cofactor.ratings.reranking import Arrangement, Quotas, arranged
+from cofactor.ratings.reranking import Quotas, RerankPlan, rerank
 from cofactor.ratings.similar import Embeddings
 
 from .models import MODELS_UNDER_TEST, fitted, interactions_of
@@ -42,8 +42,8 @@ def test_quotas_give_the_best_of_all_lists(seed: int, monkeypatch: pytest.Monkey
     most, fewest = rng.integers(1, 4, size=4), np.array([1, rng.integers(3), 0, 0])
     most = np.maximum(most, fewest)
     bonus = rng.standard_normal(m)
-    arrangement = Arrangement(bonus, Quotas(group, most, fewest), 0.0, np.zeros((m, 0), np.float32))
-    items, found, other = arranged(search_of(scores, bonus), arrangement, k, m, n)
+    plan = RerankPlan(bonus, Quotas(group, most, fewest), 0.0, np.zeros((m, 0), np.float32))
+    items, found, other = rerank(search_of(scores, bonus), plan, k, m, n)
     for row in range(k):
         left = np.flatnonzero(np.isfinite(scores[row]))
         owed = np.minimum(fewest, np.bincount(group[left], minlength=4))
@@ -80,7 +80,7 @@ def test_diversity_looks_at_all_items(diversity: float) -> None:
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
     scores = 2 * vectors[:, 0] + 0.05 * rng.standard_normal((k, m))  # the best are all alike
     none = Quotas(np.zeros(m, int), np.array([n]), np.array([0]))
-    items = arranged(search_of(scores, np.zeros(m)), Arrangement(np.zeros(m), none, diversity, vectors), k, m, n)[0]
+    items = rerank(search_of(scores, np.zeros(m)), RerankPlan(np.zeros(m), none, diversity, vectors), k, m, n)[0]
     assert items.tolist() == [slow(row, vectors, n, diversity) for row in scores]
 
 

@@ -11,7 +11,7 @@ from cofactor.persistence import ModelFileError, read_model, write_model
 from cofactor.ratings import BPMF, OrdinalProbit, RatingModel
 from cofactor.ratings.sampled import probit
 from cofactor.ratings.sampled.probit import PosteriorMeans
-from cofactor.ratings.sampled.samples import spaced
+from cofactor.ratings.sampled.samples import evenly_spaced
 
 N, M, D, S = 40, 30, 3, 25
 RNG = np.random.default_rng(0)
@@ -200,7 +200,7 @@ def test_a_file_holds_the_means(monkeypatch, tmp_path, fitted):
 def test_few_samples_are_saved_in_the_frames_of_all(tmp_path, fitted):
     fitted.save(tmp_path / "few", n_samples=3)
     few, frames = cofactor.load(tmp_path / "few"), fitted.means_.frames
-    assert np.array_equal(few.means_.frames, frames[spaced(len(frames), 3)])
+    assert np.array_equal(few.means_.frames, frames[evenly_spaced(len(frames), 3)])
 
 
 def test_new_samples_have_new_means(tmp_path, fitted):

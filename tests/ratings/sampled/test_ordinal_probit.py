@@ -15,10 +15,10 @@ from tests.together import together
 import cofactor
 from cofactor.datasets import load_ratings
 from cofactor.errors import InvalidInputError
-from cofactor.ratings import OrdinalProbit, links
+from cofactor.ratings import OrdinalProbit, side_information
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.links import MaskLink, Side, project_rows
 from cofactor.ratings.sampled.ordinal_probit import Rank
+from cofactor.ratings.side_information import MaskSVD, RowPattern, project_rows
 
 SCALE = np.arange(1.0, 6.0)
 
@@ -82,9 +82,9 @@ def same(a: OrdinalProbit, b: OrdinalProbit) -> bool:
 def test_passes_over_a_large_mask_find_what_an_exact_decomposition_does(monkeypatch):
     data = load_ratings("ml-100k")
     ratings = Ratings.from_pairs(data.X, data.y)
-    exact = MaskLink.of(ratings, 12)
-    monkeypatch.setattr(links, "_EXACT", 0)
-    found = MaskLink.of(ratings, 12)
+    exact = MaskSVD.of(ratings, 12)
+    monkeypatch.setattr(side_information, "_EXACT", 0)
+    found = MaskSVD.of(ratings, 12)
     for name in ("users", "items"):
         squares = (getattr(found, name) ** 2).sum(axis=0)
         np.testing.assert_allclose(squares, (getattr(exact, name) ** 2).sum(axis=0), rtol=0.006)
@@ -109,12 +109,12 @@ def test_gain_comes_from_who_rated_what_and_not_from_more_parameters(monkeypatch
     true, seeds = error(fitted()), range(2)
     without = np.mean([error(model(implicit=None, random_state=seed, **LONG).fit(X, y)) for seed in seeds])
 
-    def permuted(ratings: Ratings, n_columns: int) -> MaskLink:
+    def permuted(ratings: Ratings, n_columns: int) -> MaskSVD:
         link, rng = of(ratings, n_columns), np.random.default_rng(0)
         return replace(link, users=rng.permutation(link.users), items=rng.permutation(link.items))
 
-    of = MaskLink.of
-    monkeypatch.setattr(MaskLink, "of", permuted)
+    of = MaskSVD.of
+    monkeypatch.setattr(MaskSVD, "of", permuted)
     control = np.mean([error(model(random_state=seed, **LONG).fit(X, y)) for seed in seeds])
     assert true < min(without, control) - 0.03
     assert without - control < 0.3 * (without - true)  # two seeds part errors by .02
@@ -477,7 +477,7 @@ def test_new_items_that_nobody_rated_yet_are_usual_and_not_unpopular():
     y = 1.0 + np.clip((X[:, 1] + rng.normal(0, 6, len(X))) // 10, 0, 3)
     kinds = rng.choice(["a", "b"], 40)
     m = model().fit(X, y, item_features=(range(40), {"kind": kinds}))
-    of_training = m.links_[1].features(Side.items(m.ratings_), None)[:-1]
+    of_training = m.links_[1].features(RowPattern.items(m.ratings_), None)[:-1]
     np.testing.assert_allclose(of_training.mean(axis=0), m.links_[1].usual[0], atol=1e-6)
     new = m.fold_in_items(item_features=(["new"], {"kind": ["a"]}))
     found = new.decision_function([(i, "new") for i in range(60)]).mean()

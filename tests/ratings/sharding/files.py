@@ -1,4 +1,4 @@
-"""Files of ratings to shard, how to read them in many small pieces, and an append that is ended."""
+"""Files of ratings to shard, how to read them in many small chunks, and an append that is ended."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from cofactor.ratings import shard_folder as folders
 
 
 def small(put: Callable[[Any, str, Any], object] = setattr) -> None:
-    """Let a few rows make several pieces, chunks and checkpoints."""
-    put(text, "PIECE", 200)
-    put(parquet, "PIECE_ROWS", 30)
+    """Let a few rows make several chunks and checkpoints."""
+    put(text, "CHUNK_BYTES", 200)
+    put(parquet, "CHUNK_ROWS", 30)
     put(sharding, "READ_CHECKPOINT", 50)
     put(sharding, "CHUNK", 70)
     put(sharding, "ROUTE_CHECKPOINT", 140)

@@ -15,7 +15,7 @@ from tests.ratings.sharding.files import rows, small, write
 from cofactor.coding import Coding
 from cofactor.datasets import read_ratings
 from cofactor.errors import InputWarning, InvalidInputError
-from cofactor.files import alone
+from cofactor.files import lock_folder
 from cofactor.ratings import Ratings, ShardedRatings, append_files, as_ratings, shard_files, sharding
 
 
@@ -266,11 +266,11 @@ def test_files_that_are_not_there_or_empty(tmp_path) -> None:
 def test_a_folder_that_another_process_changes(tmp_path) -> None:
     path, folder = write(tmp_path / "a.csv", rows()), tmp_path / "big"
     folder.mkdir()
-    with alone(folder), pytest.raises(InvalidInputError, match="another process is changing this folder"):
+    with lock_folder(folder), pytest.raises(InvalidInputError, match="another process is changing this folder"):
         shard_files(path, folder, 2)
     assert list(folder.iterdir()) == []
     shard_files(path, folder, 2)
-    with alone(folder), pytest.raises(InvalidInputError, match="another process is changing this folder"):
+    with lock_folder(folder), pytest.raises(InvalidInputError, match="another process is changing this folder"):
         append_files(path, folder)
     assert ShardedRatings.open(folder).n_ratings == len(rows()["user"])
 

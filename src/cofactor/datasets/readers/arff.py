@@ -44,7 +44,7 @@ from cofactor.errors import Argument, InvalidInputError, MissingPackageError, Pl
 from cofactor.files import PathLike, data_name, display_name, read_bytes, to_utf8
 from cofactor.limits import CELLS
 from cofactor.recipe import Recipe, truth_of
-from cofactor.text import counted, first_repeated
+from cofactor.text import first_repeated, plural
 
 
 def read_label_names(path: PathLike) -> tuple[str, ...]:
@@ -585,7 +585,7 @@ def _fault_in_sparse(header: Header, row: str) -> tuple[str, str]:
 
 def _fault_in_dense(header: Header, row: str) -> tuple[str, str]:
     """What is wrong with a dense row, and advice."""
-    expected = f"expected {counted(len(header.attributes), 'value')}"
+    expected = f"expected {plural(len(header.attributes), 'value')}"
     if "'" in row or '"' in row:
         return f"{expected}, found {_ends(row)!r}", "is a quotation mark missing?"
     cells = [cell.strip() for cell in row.split(",")]
@@ -766,7 +766,7 @@ def read_arff(
         feature_names=feature_names,
         label_names=label_names,
         nominal=tuple(filter(done.spread, words)),
-        description=f"{counted(rows.n, 'instance')} read from {label}",
+        description=f"{plural(rows.n, 'instance')} read from {label}",
         ids=None if id_at is None else _ids(rows, id_at),
         recipe=done,
         known=known,
@@ -916,7 +916,7 @@ Coded: TypeAlias = Iterator[tuple[NDArray[np.intp], int, NDArray[Any] | None]]
 
 
 def _dense_columns(rows: ArffRows, target: NDArray[np.int32], width: int, coded: Coded) -> NDArray[np.float64]:
-    spread = f"values of nominal attributes make {counted(width, 'column')} of {len(target)} attributes"
+    spread = f"values of nominal attributes make {plural(width, 'column')} of {len(target)} attributes"
     CELLS.check(rows.n * width, spread, Place(rows.header.name), size=rows.n * len(target))
     result = np.zeros((rows.n, width))
     wanted = np.flatnonzero(target >= 0)

@@ -32,7 +32,7 @@ from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
 from cofactor.files import PathLike
 from cofactor.limits import CELLS, COLUMNS, FIT
 from cofactor.recipe import MOST_WORDS, Recipe, Vocabulary, truth_of
-from cofactor.text import counted, few, is_number
+from cofactor.text import is_number, plural, shorten
 
 _MOST_NGRAMS = 5
 _LETTERS = 6  # of a word, with the blank after it
@@ -92,7 +92,7 @@ def learn_vocabulary(
         what = "holds no text" if not any(texts.values) else f"has no word that occurs in {_LEAST_ROWS} rows"
         raise InvalidInputError(f"{what}, so that no feature can be made of it", place=place) from None
     known = sorted(vectorizer.vocabulary_, key=vectorizer.vocabulary_.__getitem__)
-    COLUMNS.check(len(known), f"has {counted(len(known), 'word', form=',')}", place)
+    COLUMNS.check(len(known), f"has {plural(len(known), 'word', form=',')}", place)
     return Vocabulary(tuple(known), tuple(vectorizer.idf_.tolist()), longest), small_indices(csr_array(found))
 
 
@@ -325,7 +325,7 @@ def features_by(
         for column in _columns(table, j, name, found, recipe):
             dense.append(column)
             width += 1
-            many = f"values of column {name!r} make more than {counted(width, 'column')}"
+            many = f"values of column {name!r} make more than {plural(width, 'column')}"
             CELLS.check(len(column) * width, many, table.column_place(j), size=len(column) * table.n_columns)
     blocks += [np.column_stack(dense)] if dense else []
     if len(blocks) == 1 and not recipe.vocabularies:
@@ -362,8 +362,8 @@ def _coded(table: Table, j: int, found: Words, words: tuple[str, ...]) -> Iterat
         rows = int(np.isin(found.codes, [found.values.index(word) for word in unseen]).sum())
         warnings.warn(
             InputWarning(
-                f"{table.column_place(j)}: {few(unseen)} did not occur in training; all columns of this feature are 0 "
-                f"in {counted(rows, 'row')}"
+                f"{table.column_place(j)}: {shorten(unseen)} did not occur in training; all columns of this feature "
+                f"are 0 in {plural(rows, 'row')}"
             ),
             stacklevel=5,
         )

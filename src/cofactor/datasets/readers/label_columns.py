@@ -18,7 +18,7 @@ from cofactor.datasets.table import ArrowTable, Table, Words, is_text
 from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
 from cofactor.limits import COLUMNS
 from cofactor.recipe import Recipe
-from cofactor.text import counted, few, first_repeated
+from cofactor.text import first_repeated, plural, shorten
 
 #: Which columns are labels: those whose names begin with a text; the first n, or the last ones for n < 0; or names.
 LabelColumns = str | int | Sequence[str] | None
@@ -74,7 +74,7 @@ def label_roles(
         targets = [j for j in declared if j not in left_out]
     elif labels is None:
         raise InvalidInputError(
-            f"cannot tell which of the {counted(len(left), what)} are labels",
+            f"cannot tell which of the {plural(len(left), what)} are labels",
             argument="labels",
             advice=(
                 *("say it with ", Argument("labels"), ": the beginning of their names, their names, or their number "),
@@ -98,7 +98,9 @@ def label_roles(
     both = [names[j] for j in targets if j in left_out]
     if both:
         roles = (Argument("labels"), ") and left out (", Argument("drop"), ")")
-        raise InvalidInputError((f"{what} {few(both)} cannot be both label (", *roles), argument="drop", place=place)
+        raise InvalidInputError(
+            (f"{what} {shorten(both)} cannot be both label (", *roles), argument="drop", place=place
+        )
     if ids in targets:
         raise InvalidInputError((f"{what} {id!r} is a label, and cannot be ", Argument("id")), place=place)
     _refuse_both(names, free, {"labels": targets}, place, what)
@@ -106,7 +108,7 @@ def label_roles(
     features = [j for j in kept if j not in taken]
     if not features:
         raise InvalidInputError(
-            f"all {counted(len(names), what)} are labels or dropped; none is left as a feature", place=place
+            f"all {plural(len(names), what)} are labels or dropped; none is left as a feature", place=place
         )
     return targets, features, ids
 
@@ -119,7 +121,9 @@ def _refuse_both(
         both = [names[j] for j in positions if j in free]
         if both:
             roles = (Argument("text"), " and of ", Argument(role))
-            raise InvalidInputError((f"{what} {few(both)} is among those of ", *roles), argument="text", place=place)
+            raise InvalidInputError(
+                (f"{what} {shorten(both)} is among those of ", *roles), argument="text", place=place
+            )
 
 
 def _beginning(start: str, names: Sequence[str], left: Sequence[int], file: str, what: str) -> list[int]:
@@ -146,7 +150,7 @@ def first_or_last(count: int, left: Sequence[int], n_all: int, file: str, what: 
     if not 0 < abs(count) < n:
         without = " (without those left out, and the id)" if n < n_all else ""
         raise InvalidInputError(
-            f"{count} labels among {counted(n, what)}{without}; expected 1 to {n - 1}",
+            f"{count} labels among {plural(n, what)}{without}; expected 1 to {n - 1}",
             argument="labels",
             place=Place(file),
         )
@@ -178,7 +182,7 @@ def positions_of(
         whole = next(parted, None)
         advice = "" if whole is None else f"there is {whole!r}: between commas, a name with a comma stands in quotes"
         raise InvalidInputError(
-            (f"has no {what} {few(missing)}, which ", source, " names"), place=Place(file), advice=advice
+            (f"has no {what} {shorten(missing)}, which ", source, " names"), place=Place(file), advice=advice
         )
     twice = first_repeated(names)
     if twice is not None:
@@ -220,13 +224,13 @@ def features_as_in(
     known = set(recipe.features)
     missing = [name for name in recipe.features if name not in position]
     if missing:
-        trained = f"no {what} {few(missing)}; the model was trained on {counted(len(recipe.features), what)}"
+        trained = f"no {what} {shorten(missing)}; the model was trained on {plural(len(recipe.features), what)}"
         header = "its first line does not name the columns: put their names there" if not has_names else ()
         raise InvalidInputError(trained, advice=header, place=Place(file))
     extra = [name for name in position if name not in known]
     if extra:
         raise InvalidInputError(
-            f"{what} {few(extra)} was not there in training",
+            f"{what} {shorten(extra)} was not there in training",
             advice=("leave out what is no feature with ", Argument("drop", extra[:_NAMED])),
             place=Place(file),
         )
@@ -257,7 +261,7 @@ def check_words(
         return
     names, highest = [name for name, _, _ in found], max(n for _, n, _ in found)
     why = "nearly every row has another one" if highest >= rowwise else f"more than {limit}"
-    values = f"{highest:,} different values in {counted(n_rows, 'row', form=',')} ({why}), each of which would be a"
+    values = f"{highest:,} different values in {plural(n_rows, 'row', form=',')} ({why}), each of which would be a"
     one, place = len(found) == 1, found[0][2]
     by_words = (f"make features of {'its' if one else 'their'} words with ", Argument("text", names), ", ")
     raise InvalidInputError(
@@ -310,11 +314,11 @@ def tags_of(table: Table, position: int, sep: str, known: Sequence[str] = ()) ->
     if not known:
         _warn_of_separator(table, position, sep, cells)
     names = tuple(known) or tuple(sorted(found))
-    COLUMNS.check(len(names), f"lists {counted(len(names), 'tag')}", table.column_place(position))
+    COLUMNS.check(len(names), f"lists {plural(len(names), 'tag')}", table.column_place(position))
     column = {name: k for k, name in enumerate(names)}
     unseen = sorted(found.difference(column))
     if unseen:
-        what = f"{table.column_place(position)}: {few(unseen)} did not occur in training, and "
+        what = f"{table.column_place(position)}: {shorten(unseen)} did not occur in training, and "
         is_out = "is left out" if len(unseen) == 1 else "are left out"
         warnings.warn(InputWarning(what + is_out), stacklevel=4)
     at = [sorted(column[tag] for tag in tags if tag in column) for tags in lists]

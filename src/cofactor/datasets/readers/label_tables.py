@@ -48,7 +48,7 @@ from cofactor.datasets.types import LabelDataset
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, data_name
 from cofactor.recipe import Recipe
-from cofactor.text import counted, first_repeated
+from cofactor.text import first_repeated, plural
 
 _NUMBERED = re.compile(r"c\d+")  # names of the columns of a table without header
 
@@ -222,7 +222,7 @@ def read_label_table(
         feature_names=_feature_names(done, table.file),
         label_names=label_names,
         nominal=tuple(filter(done.spread, done.words)),
-        description=f"{counted(X.shape[0], 'instance')} read from {table.file}",
+        description=f"{plural(X.shape[0], 'instance')} read from {table.file}",
         ids=ids,
         recipe=done,
         filled=filled,
@@ -266,7 +266,7 @@ def _roles(
         labels = [labels]  # and not all columns whose names begin so
     targets, features, id_at = label_roles(names, labels, drop, table.file, id, text=text)
     if label_sep is not None and len(targets) > 1:
-        what = (Argument("labels"), f" are {counted(len(targets), 'column')}, but with ", Argument("label_sep"))
+        what = (Argument("labels"), f" are {plural(len(targets), 'column')}, but with ", Argument("label_sep"))
         raise InvalidInputError((*what, " one column lists all tags"), argument="labels", place=Place(table.file))
     return targets, features, id_at
 

@@ -19,12 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
-from cofactor.datasets.readers.matrices import Form, generic_names, in_form, indicator, stacked
+from cofactor.chunked import vstack
+from cofactor.datasets.readers.matrices import Form, generic_names, in_form, indicator
 from cofactor.datasets.types import LabelDataset
 from cofactor.errors import InvalidInputError, Place
 from cofactor.files import PathLike, data_name, display_name, read_bytes
 from cofactor.limits import COLUMNS, UNPACKED
-from cofactor.text import counted
+from cofactor.text import plural
 
 _HEADER = 128
 _NUMBERS: Final = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
@@ -274,7 +275,7 @@ def read_mat(path: PathLike, *, sparse: Form = "auto", name: str | None = None) 
         raise InvalidInputError(
             f"the training part has {D} features and {L} labels, the test part {Dt} and {Lt}", place=Place(label)
         )
-    X, Y = (stacked(part) for part in zip(*blocks, strict=True))
+    X, Y = (vstack(part) for part in zip(*blocks, strict=True))
     train_rows = np.arange(X.shape[0]) < blocks[0][0].shape[0] if len(blocks) > 1 else None
     return LabelDataset(
         name=name or data_name(path),
@@ -283,7 +284,7 @@ def read_mat(path: PathLike, *, sparse: Form = "auto", name: str | None = None) 
         feature_names=generic_names("x", X.shape[1]),
         label_names=generic_names("y", Y.shape[1]),
         train_rows=train_rows,
-        description=f"{counted(X.shape[0], 'instance')} read from {label}",
+        description=f"{plural(X.shape[0], 'instance')} read from {label}",
     )
 
 

@@ -1,16 +1,15 @@
 """Features and labels of readers as arrays: their form, their codes, the names of their columns."""
 
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 
 from cofactor.datasets.types import is_sparse
 from cofactor.errors import InvalidInputError, Place
 from cofactor.limits import CELLS
-from cofactor.text import counted
+from cofactor.text import plural
 from cofactor.typing import LABEL_DTYPE
 
 Form = Literal["auto"] | bool
@@ -47,7 +46,7 @@ def in_form(X: Any, sparse: Form, name: str) -> Any:
         return small_indices(csr_array(X).astype(np.float64))  # first sparse, then wide
     if is_sparse(X) and share <= SPARSE_BELOW:
         cells = X.shape[0] * X.shape[1]
-        CELLS.check(cells, f"X would take {counted(cells, 'cell')} as a dense array", Place(name), argument="sparse")
+        CELLS.check(cells, f"X would take {plural(cells, 'cell')} as a dense array", Place(name), argument="sparse")
     return np.ascontiguousarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
 
 
@@ -92,15 +91,6 @@ def _check_codes(found: NDArray, name: str) -> None:
         odd = next((code for code in found.tolist() if code not in (-1, 0, 1)), None)
         reason = f"found {odd:g}" if odd is not None else "found -1, 0 and 1 together"
         raise InvalidInputError(f"labels must be 0/1, -1/+1 or booleans, {reason}", place=Place(name))
-
-
-def stacked(parts: Sequence[Any]) -> Any:
-    """The rows of some matrices, one after the other; a CSR array if one of several is sparse."""
-    if len(parts) == 1:
-        return parts[0]
-    if any(is_sparse(part) for part in parts):
-        return csr_array(vstack([csr_array(part) for part in parts], format="csr"))
-    return np.vstack(parts)
 
 
 def from_entries(

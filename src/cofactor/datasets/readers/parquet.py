@@ -30,18 +30,27 @@ from cofactor.datasets.readers.svmlight import (
     ChunkSource,
     ColumnLayout,
     NumberRange,
-    settle,
+    resolve_layout,
 )
-from cofactor.datasets.table import ArrowTable, Choose, Offset, Piece, TableOptions, finite_numbers, is_text, label_of
+from cofactor.datasets.table import (
+    ArrowTable,
+    Choose,
+    Offset,
+    TableChunk,
+    TableOptions,
+    finite_numbers,
+    is_text,
+    label_of,
+)
 from cofactor.datasets.types import Holds, LabelDataset, is_sparse
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, display_name
 from cofactor.limits import CELLS
-from cofactor.text import counted
+from cofactor.text import plural
 
 MAGIC = b"PAR1"
 
-PIECE_ROWS = 1 << 20  #: rows of a piece
+CHUNK_ROWS = 1 << 20  #: rows of a chunk of a table
 
 #: What pandas calls the labels of rows, which it writes where they are not 0, 1, 2, ...
 _ROW_LABELS = re.compile(r"__index_level_\d+__")
@@ -113,7 +122,7 @@ def read_parquet(data: bytes, file: str, options: TableOptions) -> ArrowTable:
     with reading(file):
         metadata = parquet().read_metadata(pa.BufferReader(data))
         cells = metadata.num_rows * metadata.num_columns  # pyarrow 26 dies of a closer look at a damaged file
-        CELLS.check(cells, f"has {counted(cells, 'cell')}", Place(file), size=len(data))
+        CELLS.check(cells, f"has {plural(cells, 'cell')}", Place(file), size=len(data))
         # Text as a dictionary: a long value in many rows would take far more memory than the file.
         schema = parquet().read_schema(pa.BufferReader(data))
         texts = [field.name for field in schema if is_text(field.type)]
@@ -171,8 +180,8 @@ def batches(
             row = end
 
 
-def pieces(path: PathLike, options: TableOptions, choose: Choose, after: Offset) -> Iterator[Piece]:
-    """Yield the rows of a file some at a time; see `cofactor.datasets.formats.Source.pieces`."""
+def chunks(path: PathLike, options: TableOptions, choose: Choose, after: Offset) -> Iterator[TableChunk]:
+    """Yield the rows of a file some at a time; see `cofactor.datasets.formats.Source.table_chunks`."""
     file = display_name(path)
     with opened_parquet(path) as opened:
         schema, n_rows = opened.schema_arrow, opened.metadata.num_rows
@@ -184,10 +193,10 @@ def pieces(path: PathLike, options: TableOptions, choose: Choose, after: Offset)
     columns = [names[position] for position in positions.values()]  # no others are read
     texts = [name for name in columns if is_text(schema.field(name).type)]
     size = os.path.getsize(path)
-    for batch, first in batches(path, columns, PIECE_ROWS, after.rows, texts):
+    for batch, first in batches(path, columns, CHUNK_ROWS, after.rows, texts):
         rows = first + batch.num_rows
         table = ArrowTable(file, batch.select(columns), first)
-        yield Piece(table, dict(zip(positions, range(len(columns)), strict=True)), Offset(rows, size * rows // n_rows))
+        yield TableChunk(table, {role: k for k, role in enumerate(positions)}, Offset(rows, size * rows // n_rows))
 
 
 def write_blocks(stream: Any, blocks: Iterable[Mapping[str, NDArray[Any]]]) -> int:
@@ -301,7 +310,7 @@ def _layout_of(
     names = _stored(schema)
     n_features, n_labels = (len(names["features"]), len(names["labels"])) if names else sizes
     extent = NumberRange.of(blocks()) if n_features is None or n_labels is None else None
-    layout = settle(name, None, extent, n_features, n_labels, zero_based=True)
+    layout = resolve_layout(name, None, extent, n_features, n_labels, zero_based=True)
     return replace(layout, names=(names["features"], names["labels"]) if names else None, unit="row")
 
 
@@ -360,12 +369,12 @@ def read_whole_lists(table: Any, name: str, sparse: Form, title: str) -> LabelDa
 
 
 class ParquetWriter:
-    """Writes rows in pieces to a Parquet file of either layout."""
+    """Writes rows in blocks to a Parquet file of either layout."""
 
     def __init__(self, stream: Any, X: Any, features: Sequence[str], labels: Sequence[str]):
         if len(features) != X.shape[1]:
             raise InvalidInputError(
-                f"{len(features)} names for {counted(X.shape[1], 'feature')}", argument="feature_names"
+                f"{len(features)} names for {plural(X.shape[1], 'feature')}", argument="feature_names"
             )
         if len(set(features) | set(labels)) < len(features) + len(labels):
             raise InvalidInputError("the names of features and labels must all be different")

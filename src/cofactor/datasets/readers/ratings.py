@@ -22,10 +22,10 @@ from cofactor.columns import (
     find_timestamp,
     guess_header,
     has_index,
-    is_called,
+    has_role,
     is_time,
     names_ratings,
-    plain,
+    normalize_header,
     refuse_other_tables,
     resolve_columns,
     why_interactions,
@@ -47,7 +47,7 @@ from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
 from cofactor.files import PathLike, data_name
 from cofactor.limits import MAX_LEVELS
 from cofactor.recipe import truth_of
-from cofactor.text import counted, is_number
+from cofactor.text import is_number, plural
 
 #: Levels: numbers, words, or what those of other ratings stand for.
 Scale: TypeAlias = ArrayLike | Sequence[str] | Coding
@@ -205,7 +205,7 @@ def ratings_in(
         y=y,
         scale=None if levels is None or isinstance(levels, Coding) else np.array(levels, dtype=np.float64),
         timestamps=times,
-        description=f"{counted(len(y), 'rating')} read from {table.file}, {origin(table.names, positions)}",
+        description=f"{plural(len(y), 'rating')} read from {table.file}, {origin(table.names, positions)}",
         coding=coding,
     )
     if drop_rating is not None:
@@ -386,7 +386,7 @@ def positions_of(
     """
     refuse_other_tables(table.names, table.first_row, wanted, table.file)
     positions = resolve_columns(table.names, table.n_columns, wanted, table.file, table.first_row)
-    by_place = [role for role in wanted if wanted[role] is None and not is_called(table.names, positions[role], role)]
+    by_place = [role for role in wanted if wanted[role] is None and not has_role(table.names, positions[role], role)]
     if by_place and has_index(table.names, table.first_row):
         text = "the first column has no name and holds whole numbers, as pandas writes its index: it is passed over"
         warnings.warn(InputWarning(f"{table.file}: {text}"), stacklevel=3)
@@ -469,7 +469,7 @@ def _by_words(found: Words, coding: Coding, table: Table, position: int) -> NDAr
 def _warn_of_guess(table: Table, position: int) -> None:
     """Warn of ratings that are known by their place alone, in a file that calls them by another name."""
     name = "" if table.names is None else table.names[position]
-    if name and not is_called(table.names, position, "rating") and not is_number(name):
+    if name and not has_role(table.names, position, "rating") and not is_number(name):
         guess = f"{table.file}: column {name!r} is read as ratings, by its place; "
         how = " says that it holds such; if it does not, the file says only what users interacted with"
         warnings.warn(InputWarning((guess, Argument("rating", name), how)), stacklevel=4)
@@ -626,7 +626,7 @@ def _interactions(
         last = _last_of_each(X, times)
         X, counts, times = X[last], counts[last], None if times is None else times[last]
     kinds = None if named is None else np.array(named.values)[named.codes]
-    text = f"{counted(len(X), 'interaction')} read from {table.file}, {origin(table.names, positions)}"
+    text = f"{plural(len(X), 'interaction')} read from {table.file}, {origin(table.names, positions)}"
     more: dict[str, Any] = {"timestamps": times, "description": text, "n_dropped": n_rows - len(X), "kinds": kinds}
     return InteractionDataset(name, X, counts, None, **more)
 
@@ -667,7 +667,7 @@ def _check_counts(counts: Any, table: Table, position: int) -> None:
             advice=advice,
             place=table.place(k, position),
         )
-    named = table.names is not None and plain(table.names[position]) not in ALIASES["rating"]
+    named = table.names is not None and normalize_header(table.names[position]) not in ALIASES["rating"]
     if not named and looks_like_ratings(counts):
         found = ", ".join(f"{one:g}" for one in np.unique(counts))
         advice = ("leave ", Argument("count"), " out")
@@ -768,8 +768,8 @@ def rating_batches(
             _refuse_interactions(table)
         return positions_of(table, wanted, o.timestamp)
 
-    for piece in open_data(path).pieces(as_table, choose, after):
-        table, positions = piece.table, piece.positions
+    for chunk in open_data(path).table_chunks(as_table, choose, after):
+        table, positions = chunk.table, chunk.positions
         values, coding, dropped = rating_numbers(table, positions["rating"], o.scale, o.drop_rating)
         if coding is not None and o.scale is None:
             words = ("give them in order from low to high, such as ", Argument("scale", list(coding.words)))
@@ -784,7 +784,7 @@ def rating_batches(
         if len(kept) < len(values):
             users, items = users.take(kept), items.take(kept)
             values, times = values[kept], None if times is None else times[kept]
-        yield RatingBatch(users, items, values, times, kept, table, positions, piece.after)
+        yield RatingBatch(users, items, values, times, kept, table, positions, chunk.after)
 
 
 def _refuse_interactions(table: Table) -> None:

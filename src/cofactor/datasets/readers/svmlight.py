@@ -19,12 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from cofactor.datasets.readers.matrices import Form, generic_names, in_form, indicator, small_indices, stacked
+from cofactor.chunked import vstack
+from cofactor.datasets.readers.matrices import Form, generic_names, in_form, indicator, small_indices
 from cofactor.datasets.types import Holds, LabelDataset, is_sparse
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, data_name, display_name, opened, replacing
 from cofactor.limits import COLUMNS
-from cofactor.text import counted
+from cofactor.text import plural
 from cofactor.typing import LABEL_DTYPE, Features, Labels
 
 BLOCK_BYTES = 1 << 21
@@ -320,7 +321,7 @@ class ColumnLayout:
             Y=Y,
             feature_names=self.feature_names,
             label_names=self.label_names,
-            description=f"{counted(X.shape[0], 'instance')} read from {self.name}",
+            description=f"{plural(X.shape[0], 'instance')} read from {self.name}",
         )
 
 
@@ -342,7 +343,7 @@ def _bases(zero_based: Base) -> tuple[Literal["auto"] | bool, Literal["auto"] | 
     return bases
 
 
-def settle(
+def resolve_layout(
     name: str,
     sizes: Sizes | None,
     extent: NumberRange | None,
@@ -422,7 +423,7 @@ class ChunkSource:
 
 def joined(parts: list[Chunk]) -> Chunk:
     """Some chunks as one."""
-    X, Y = (stacked(part) for part in zip(*parts, strict=True))
+    X, Y = (vstack(part) for part in zip(*parts, strict=True))
     return X, Y
 
 
@@ -503,7 +504,7 @@ def read_libsvm(
     if not sum(len(block.lines) for block in blocks):
         has = "holds no instances, only sizes" if sizes else "is empty"
         raise InvalidInputError(f"the file {has}, expected lines '1,3 5:0.2 ...'", place=Place(label))
-    layout = settle(label, sizes, NumberRange.of(blocks), n_features, n_labels, zero_based)
+    layout = resolve_layout(label, sizes, NumberRange.of(blocks), n_features, n_labels, zero_based)
     return layout.dataset(blocks, sparse, name or data_name(path))
 
 
@@ -544,7 +545,7 @@ def open_chunks(path: PathLike, options: ChunkOptions) -> ChunkSource:
     name = display_name(path)
     with opened(path) as stream:
         sizes, blocks = read_blocks(stream, name)
-        layout = settle(name, sizes, NumberRange.of(blocks) if needs_extent(sizes, *given) else None, *given)
+        layout = resolve_layout(name, sizes, NumberRange.of(blocks) if needs_extent(sizes, *given) else None, *given)
 
     def read(rows: int) -> Iterator[Chunk]:
         with opened(path) as stream:
@@ -608,13 +609,13 @@ def check_pair(X: Features, Y: Labels) -> tuple[csr_array, csr_array]:
         raise InvalidInputError((Argument("X"), " is NaN or infinite somewhere, which cannot be written"), argument="X")
     on = indicator(Y, "Y")
     if features.shape[0] != on.shape[0]:
-        rows = counted(features.shape[0], "row")
+        rows = plural(features.shape[0], "row")
         raise InvalidInputError((Argument("X"), f" has {rows}, ", Argument("Y"), f" has {on.shape[0]}"), argument="Y")
     return features, on
 
 
 class LibsvmWriter:
-    """Writes rows in pieces; the sizes are filled in at the end."""
+    """Writes rows in blocks; the sizes are filled in at the end."""
 
     def __init__(self, stream: IO[bytes], n_features: int, n_labels: int, header: bool, zero_based: bool | None):
         if header and zero_based is False:

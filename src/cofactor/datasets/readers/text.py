@@ -8,7 +8,7 @@ reading cell by cell (`benchmarks/reading.py`). It cannot read everything that w
 * for lines of different lengths and stray quotation marks it says that something is wrong, but not in which line. Such
   a text is read cell by cell, which names the line.
 
-Both ways accept the same files and give the same columns. Files too large to read at once are read piece by piece.
+Both ways accept the same files and give the same columns. Files too large to read at once are read in chunks.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from cofactor.datasets.table import Cells, Choose, Offset, Piece, Table, TableOptions, Words, numpy_of
+from cofactor.datasets.table import Cells, Choose, Offset, Table, TableChunk, TableOptions, Words, numpy_of
 from cofactor.errors import InvalidInputError, Place
 from cofactor.files import PathLike, display_name, is_utf8, not_decoded, opened, to_utf8
 from cofactor.limits import COLUMNS
-from cofactor.text import counted, is_number
+from cofactor.text import is_number, plural
 
 _QUOTED = re.compile(r'"[^"]*"')
 #: Advice for cells that cannot be told apart.
@@ -356,7 +356,7 @@ def _by_cells(body: Body, positions: Sequence[int], file: str) -> tuple[dict[int
     with _limit_of_cells(len(body.data) if body.long_cells else 0):
         for line, row in _rows(body, file):
             if len(row) != body.n_columns:
-                expected = counted(body.n_columns, "column")
+                expected = plural(body.n_columns, "column")
                 raise InvalidInputError(
                     f"expected {expected} as in line {body.width_line}, found {len(row)}", place=Place(file, line)
                 )
@@ -385,12 +385,12 @@ def _rows(body: Body, file: str) -> Iterator[tuple[int, list[str]]]:
         raise InvalidInputError(str(error), advice=QUOTES, place=Place(file, line)) from None
 
 
-PIECE = 1 << 24  #: bytes read at a time
-_LONGEST = 8  # pieces that one line, or one cell in quotation marks, may take
+CHUNK_BYTES = 1 << 24  #: bytes read at a time
+_LONGEST = 8  # chunks that one line, or one cell in quotation marks, may take
 
 
-def pieces(path: PathLike, options: TableOptions, choose: Choose, after: Offset) -> Iterator[Piece]:
-    """Yield the rows of a file some at a time; see `cofactor.datasets.formats.Source.pieces`."""
+def chunks(path: PathLike, options: TableOptions, choose: Choose, after: Offset) -> Iterator[TableChunk]:
+    """Yield the rows of a file some at a time; see `cofactor.datasets.formats.Source.table_chunks`."""
     file = display_name(path)
     with opened(path) as stream:
         first = next(_whole_lines(_blocks(stream, file, options.encoding), file), b"")
@@ -408,7 +408,7 @@ def pieces(path: PathLike, options: TableOptions, choose: Choose, after: Offset)
                 table = _going_on(head, data, mark.lines) if mark.bytes else head
                 if table is not None:
                     table.load(list(positions.values()))
-                    yield Piece(table, positions, end)
+                    yield TableChunk(table, positions, end)
             mark = end
 
 
@@ -430,12 +430,12 @@ def _going_on(head: TextTable, data: bytes, lines: int) -> TextTable | None:
 def _blocks(stream: IO[bytes], file: str, encoding: str) -> Iterator[bytes]:
     """Yield the content of a file, as UTF-8."""
     if is_utf8(encoding):
-        while data := stream.read(PIECE):
+        while data := stream.read(CHUNK_BYTES):
             yield data
         return
     try:
         decoder = codecs.getincrementaldecoder(encoding)()
-        while data := stream.read(PIECE):
+        while data := stream.read(CHUNK_BYTES):
             yield decoder.decode(data).encode()
         yield decoder.decode(b"", final=True).encode()
     except (LookupError, ValueError) as error:
@@ -448,10 +448,10 @@ def _whole_lines(blocks: Iterator[bytes], file: str) -> Iterator[bytes]:
     for block in blocks:
         data = rest + block
         cut = data.rfind(b"\n") + 1
-        if not cut and len(data) > _LONGEST * PIECE:
+        if not cut and len(data) > _LONGEST * CHUNK_BYTES:
             raise InvalidInputError(f"has a line of more than {len(data):,} bytes", place=Place(file))
-        # A mark which is missing is told by the reader of the piece.
-        goes_on = data.count(b'"', 0, cut) % 2 and len(data) <= _LONGEST * PIECE
+        # A mark which is missing is told by the reader of the chunk.
+        goes_on = data.count(b'"', 0, cut) % 2 and len(data) <= _LONGEST * CHUNK_BYTES
         if not cut or goes_on:
             rest = data
             continue

@@ -51,7 +51,7 @@ from cofactor.plots.figures import new_panels
 from cofactor.service import task_named
 from cofactor.service.baselines import LabelFrequencies
 from cofactor.service.results import Loaded
-from cofactor.text import counted
+from cofactor.text import plural
 
 _SHOWN, _DEFAULT = ("LabelRidge", "OMF", "PLST", "MLkNN"), "LabelRidge"
 _ONE_BY_ONE, _FREQUENT = "binary relevance", "frequent tags"
@@ -109,7 +109,7 @@ def write_articles(data: Corpus, parts: Sequence[NDArray[Any]], place: Path) -> 
 
 
 @dataclass(frozen=True)
-class Said:
+class PredictedTag:
     """A tag of a text: its probability, whether it is right, and the words that raise it."""
 
     tag: str
@@ -123,7 +123,7 @@ class Example:
     """A text of the test part, and what the model says of it."""
 
     text: str
-    said: tuple[Said, ...]
+    said: tuple[PredictedTag, ...]
 
 
 @dataclass(frozen=True)
@@ -330,7 +330,7 @@ class LabelDemo(Demo):
             return ""
         wrong = predicted & ~truth
         forgotten = np.count_nonzero(wrong & (test.about.toarray() > 0))
-        return self.words["forgotten"].format(tags=counted(int(wrong.sum()), "tag"), name=_DEFAULT, n=forgotten)
+        return self.words["forgotten"].format(tags=plural(int(wrong.sum()), "tag"), name=_DEFAULT, n=forgotten)
 
 
 def _described(data: LabelDataset) -> dict[str, Any]:
@@ -375,7 +375,7 @@ def _example(model: Any, test: Corpus, row: int, chances: NDArray[Any], predicte
         else:
             verdict = "right" if tag in true else "forgotten" if tag in belong else "wrong"
         because = () if verdict == "missed" else tuple(words[name][:_N_WORDS])
-        said.append(Said(name, float(chances[row, tag]), verdict, because))
+        said.append(PredictedTag(name, float(chances[row, tag]), verdict, because))
     return Example(test.texts[row], tuple(said))
 
 

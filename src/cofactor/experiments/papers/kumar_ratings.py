@@ -20,8 +20,8 @@ from cofactor.experiments.rating_work import (
     THESIS,
     errors_at_stage,
     errors_of_groups,
-    errors_on_rest,
     errors_tuned,
+    holdout_errors,
     recovery_errors,
     seconds_to_fit,
 )
@@ -284,7 +284,7 @@ def _tradeoff_cells(
 ) -> list[Cell]:
     return [
         rating_cell(
-            errors_on_rest,
+            holdout_errors,
             method,
             data,
             f"holdout {k}",

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.checks import AUTO, check_flag, make_generator, one_of, whole
+from cofactor.chunked import is_sparse
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.boosting import ROUNDING, best_cuts, pair_weights, reweigh, side_sums, step_terms
 from cofactor.kernels.threads import parallel_for
@@ -25,7 +26,6 @@ from cofactor.labels.scaling import is_wide_sparse
 from cofactor.labels.training_data import ENOUGH, PARTS
 from cofactor.metrics.ranking import ranking_loss
 from cofactor.model.estimator import learned, param
-from cofactor.passes import is_sparse
 
 _BEYOND = 0.1  # how far the lowest and the highest cut of an instance lie beyond its outputs
 

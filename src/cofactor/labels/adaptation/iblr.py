@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 
 from cofactor.checks import check_flag, check_jobs, make_generator, number
+from cofactor.chunked import is_sparse
 from cofactor.labels.adaptation.neighbours import NeighbourModel
 from cofactor.labels.base import Capabilities, CheckedFeatures, LabelModel, TrainingData
 from cofactor.labels.explaining import LinearPart, ScorePart, ScoreParts, VotePart
@@ -22,7 +23,6 @@ from cofactor.labels.learners.linear import LinearLearner, binarized
 from cofactor.labels.learners.machines import suits_logistics, together_bytes
 from cofactor.labels.penalty import ridge_penalty
 from cofactor.model.estimator import learned, param
-from cofactor.passes import is_sparse
 
 
 class IBLR(NeighbourModel):

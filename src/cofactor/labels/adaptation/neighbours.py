@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.checks import AUTO, check_number, make_generator, number, one_of, whole
+from cofactor.chunked import is_sparse
 from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.kernels.nearest import nearest, sparse_products
 from cofactor.kernels.threads import parallel_for
@@ -27,7 +28,6 @@ from cofactor.labels.features import squared_lengths
 from cofactor.labels.training_data import sampled
 from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
-from cofactor.passes import is_sparse
 
 _PRODUCTS_PER_BLOCK = 1 << 21  #: inner products in memory at the same time: 16 MB
 _ROWS_PER_TASK = 16
@@ -278,7 +278,7 @@ class NeighbourModel(LabelModel):
 
         data.cache.neighbours = neighbours
         self.X_, self.Y_ = data.features.copy(), data.labels
-        self.instances_, self.instance_ids_ = data.called(np.arange(n))
+        self.instances_, self.instance_ids_ = data.instance_ids(np.arange(n))
         self._learn(lambda: label_counts(neighbours(), data.labels), data)
 
     def _at_most(self, k: int) -> int:

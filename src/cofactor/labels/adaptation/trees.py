@@ -11,13 +11,13 @@ from joblib import delayed
 from numpy.typing import NDArray
 
 from cofactor.checks import AUTO, check_jobs, make_generator, number, one_of, size, whole
+from cofactor.chunked import is_sparse
 from cofactor.labels.base import Capabilities, CheckedFeatures, LabelModel, TrainingData
 from cofactor.labels.learners.base import check_label_learners
 from cofactor.labels.learners.trees import GrownTree, TreeData, TreeSettings, TreesLearner, grow_tree
 from cofactor.labels.training_data import PARTS
 from cofactor.model.estimator import learned, param
-from cofactor.model.parallel import in_workers, n_side_by_side
-from cofactor.passes import is_sparse
+from cofactor.model.parallel import in_workers, n_parallel
 
 #: Least numbers of instances in a leaf among which "auto" chooses.
 _LEAVES = (1, 2, 5, 10)
@@ -243,7 +243,7 @@ class MLForest(TreeModel):
                 yield delayed(grow_tree)(given, settings, int(seed), counts if random_forest else None)
 
         grown: list[GrownTree] = []
-        for tree in in_workers(tasks(), n_side_by_side(T, self.n_jobs), prefer="threads"):
+        for tree in in_workers(tasks(), n_parallel(T, self.n_jobs), prefer="threads"):
             grown.append(tree)
             data.monitor.note("trees", len(grown), T, float(T - len(grown)))
             if data.monitor.stopped:

@@ -16,6 +16,7 @@ from scipy.special import logit, logsumexp, softmax
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_choice, number, whole
+from cofactor.chunked import batches
 from cofactor.correlation import maximum_spanning_tree
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.base import Capabilities, CheckedFeatures, LabelModel, TrainingData
@@ -24,7 +25,6 @@ from cofactor.labels.features import column_means
 from cofactor.labels.penalty import penalty, ridge_penalty
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.estimator import learned, param
-from cofactor.passes import batches
 from cofactor.penalties import L2
 from cofactor.problems.random_fields import (
     SCORES_PER_BLOCK,

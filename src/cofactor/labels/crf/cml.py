@@ -9,13 +9,13 @@ import numpy as np
 from scipy import sparse
 
 from cofactor.checks import AUTO, check_number, make_generator, one_of, whole
+from cofactor.chunked import is_sparse
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.base import Capabilities, TrainingData
 from cofactor.labels.crf.base import CRF, Field, SetField
 from cofactor.labels.crf.gibbs import BATCH, NONE, PERCEPTRON, STOPPINGS, UPDATES, GibbsField
 from cofactor.labels.transformation.powersets import check_label_sets, distinct_sets
 from cofactor.model.estimator import learned, param
-from cofactor.passes import is_sparse
 from cofactor.problems.random_fields import FORMS, FOUR_STATES, PairForm
 
 EXACT, SUPPORTED, GIBBS = "exact", "supported", "gibbs"

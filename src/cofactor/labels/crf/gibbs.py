@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from scipy.special import logit
 from sklearn.exceptions import ConvergenceWarning
 
+from cofactor.chunked import batches
 from cofactor.labels.crf.base import SetField, Sizes, Weights
 from cofactor.labels.features import CheckedFeatures, column_means, squared_lengths
 from cofactor.labels.training_data import TrainingData
 from cofactor.metrics.labels import micro_f1
 from cofactor.model.convergence import callers_level
-from cofactor.passes import batches
 from cofactor.penalties import L2
 from cofactor.problems.random_fields import (
     Chains,
@@ -136,12 +136,12 @@ class EarlyStopping:
             self.seconds.append(time.perf_counter() - began)
             data.monitor.note(stage, done, max_iter, loss)
             self.stopped = data.monitor.stopped
-            if self.stopped or self.settled:
+            if self.stopped or self.converged:
                 break
         return self
 
     @property
-    def settled(self) -> bool:
+    def converged(self) -> bool:
         """Whether the last epochs have not lowered the loss obviously."""
         if self.judge is None or len(self.losses) <= _PATIENCE:
             return False
@@ -156,9 +156,9 @@ class EarlyStopping:
             seconds=self.seconds,
             n_iter=self.n_iter,
             n_evaluations=len(self.losses),
-            converged=self.judge is None or self.settled,
+            converged=self.judge is None or self.converged,
             certificate=self.slope,
-            message="the loss has settled" if self.settled else "max_iter reached before the loss settled",
+            message="the loss has settled" if self.converged else "max_iter reached before the loss settled",
             stopped=self.stopped,
         )
 

@@ -32,9 +32,9 @@ from cofactor.labels.penalty import penalty
 from cofactor.labels.transformation.chains import check_order, label_places, order_of
 from cofactor.model.convergence import callers_level, with_unfinished
 from cofactor.model.estimator import learned, param
-from cofactor.model.parallel import side_by_side
+from cofactor.model.parallel import run_parallel
 from cofactor.problems.random_fields import LabelTree
-from cofactor.text import counted
+from cofactor.text import plural
 
 BY_CORRELATION, BY_LIKELIHOOD = "sampled-correlation", "sampled-likelihood"
 SAMPLED = (BY_CORRELATION, BY_LIKELIHOOD)  #: how the best of some random trees is told
@@ -503,9 +503,9 @@ class ChainCRFEnsemble(LabelModel):
                 return chain.fit(data.features, data.labels, data.weights)
 
         tasks = [(k,) for k in range(len(orders))]
-        models, unfinished = with_unfinished(lambda: side_by_side(fitted, tasks, len(tasks), self.n_jobs))
+        models, unfinished = with_unfinished(lambda: run_parallel(fitted, tasks, len(tasks), self.n_jobs))
         if unfinished:
-            text = f"{len(unfinished)} of {counted(len(tasks), 'chain')} ended too early, such as: {unfinished[0]}"
+            text = f"{len(unfinished)} of {plural(len(tasks), 'chain')} ended too early, such as: {unfinished[0]}"
             warnings.warn(text, ConvergenceWarning, stacklevel=callers_level())
         of_kind = dict(zip(chains, models, strict=True))
         self.models_ = [of_kind[undirected(chain)] for chain in drawn]

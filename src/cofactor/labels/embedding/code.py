@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.checks import AUTO, check_flag, make_generator, number, one_of, resolve_size, size, whole
+from cofactor.chunked import MappedTable, batches, is_chunked
 from cofactor.labels.base import Capabilities, CheckedFeatures, LabelModel, TrainingData
 from cofactor.labels.data import check_missing
 from cofactor.labels.explaining import LinearPart, ScoreParts
@@ -22,13 +23,12 @@ from cofactor.labels.penalty import penalty, penalty_of
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.labels.training_data import sampled
 from cofactor.model.estimator import learned, param
-from cofactor.passes import Mapped, batches, in_parts
 
 
 class Code(NamedTuple):
     """Encoded labels: codes @ decoder + offset are scores of the labels."""
 
-    codes: Any  # (n, d), an array or Mapped
+    codes: Any  # (n, d), an array or MappedTable
     decoder: NDArray[Any]  # (d, L)
     offset: NDArray[np.float64] | float  # (L,)
     solved: NDArray[Any] | None = None  # their coefficients by leave-one-out, if these are known
@@ -146,8 +146,8 @@ class CodeModel(LabelModel):
 def coded_by(
     encode: Callable[[sparse.csr_array], NDArray[Any]], Y: sparse.csr_array, d: int, space: FeatureSpace
 ) -> Any:
-    """Return codes (n, d) of labels; made when they are asked for, where the features are seen in passes."""
-    return Mapped(Y, encode, d) if in_parts(space.X) else encode(Y)
+    """Return codes (n, d) of labels; made when they are asked for, where the features are chunked."""
+    return MappedTable(Y, encode, d) if is_chunked(space.X) else encode(Y)
 
 
 def centred_codes(Y: sparse.csr_array, V: NDArray[Any], mean: NDArray[np.float64], space: FeatureSpace) -> Any:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.checks import AUTO, make_generator, number, one_of, whole
+from cofactor.chunked import batches
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels.base import LabelModel, TrainingData
 from cofactor.labels.embedding.code import Code, CodeModel, coded_by, n_wanted
@@ -22,7 +23,6 @@ from cofactor.labels.scaling import rows_to_compare
 from cofactor.metrics.labels import accuracy
 from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
-from cofactor.passes import batches
 from cofactor.solvers.linear import nonnegative_least_squares
 
 _BLOCK = 1 << 22  # numbers of the largest array of a block of rows

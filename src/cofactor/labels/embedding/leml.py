@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.checks import AUTO, check_flag, number, one_of, resolve_size, size, whole
+from cofactor.chunked import is_chunked
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.base import Capabilities, CheckedFeatures, LabelModel, TrainingData
 from cofactor.labels.data import check_missing
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.explaining import LinearPart, ScoreParts
-from cofactor.labels.features import check_in_passes
+from cofactor.labels.features import check_chunked
 from cofactor.labels.penalty import penalty, ridge_penalty
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.losses import Logistic, MarginLoss, SmoothHinge, Squared
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.estimator import learned, param
-from cofactor.passes import in_parts
 from cofactor.penalties import L2, Penalty
 from cofactor.problems import LowRankProblem
 from cofactor.problems.lowrank import ReducedRankProblem
@@ -213,8 +213,8 @@ class LEML(LabelModel):
             raise InvalidInputError(
                 "it needs all labels", argument="solver", found=self.solver, advice="take 'lbfgs' or 'auto'"
             )
-        if in_parts(data.features):
-            check_in_passes(data.features.shape[1])
+        if is_chunked(data.features):
+            check_chunked(data.features.shape[1])
             return True
         if self.solver == "auto":
             (n, D), L = data.features.shape, data.labels.shape[1]

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import AUTO, check_flag, check_jobs, number, one_of, resolve_size, size, whole
+from cofactor.chunked import is_sparse
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
 from cofactor.labels.adaptation.neighbours import nearest_rows, warn_of_neighbours
@@ -24,8 +25,7 @@ from cofactor.labels.penalty import penalty, ridge_penalty
 from cofactor.losses import MARGIN_LOSSES
 from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
-from cofactor.model.parallel import side_by_side
-from cofactor.passes import is_sparse
+from cofactor.model.parallel import run_parallel
 
 _SMOOTH = tuple(name for name, loss in MARGIN_LOSSES.items() if loss.smooth)
 _LARGEST_WEIGHT = 1e20  #: of the penalty: nodes are fitted in single precision, where gradients of more overflow
@@ -219,7 +219,7 @@ class MLCHMF(LabelModel):
                 for node, rows, may_split in level
             ]
             with library_limit(1):  # of the process: set here, since nodes restore what was set before them
-                grown = side_by_side(tree.grow, tasks, len(tasks), self.n_jobs)
+                grown = run_parallel(tree.grow, tasks, len(tasks), self.n_jobs)
             parents, level = level, []
             for (node, rows, _), result in zip(parents, grown, strict=True):
                 self.tree_[node]["n_retained"] = int(np.count_nonzero(result.retained))
@@ -239,7 +239,7 @@ class MLCHMF(LabelModel):
             embedding["U"][embedding["features"] == points.shape[1]] *= constant
         retained = np.flatnonzero(owners >= 0)
         self.retained_, self.owners_ = points[retained], owners[retained]
-        self.instances_, self.instance_ids_ = data.called(retained)
+        self.instances_, self.instance_ids_ = data.instance_ids(retained)
         if n_unfinished:
             warnings.warn(
                 f"{n_unfinished} of {len(self.tree_)} nodes of MLCHMF stopped at max_iter={self.max_iter} before their "

@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.model_selection import train_test_split
 
 from cofactor.checks import AUTO, one_of
+from cofactor.chunked import is_sparse
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import Capabilities, CheckedFeatures, TrainingData
 from cofactor.labels.calibration import usable_scores
@@ -19,7 +20,6 @@ from cofactor.labels.embedding.leml import LEML, unit_of
 from cofactor.labels.transformation.powersets import check_label_sets, distinct_sets, set_margins
 from cofactor.metrics.labels import accuracy
 from cofactor.model.estimator import learned, param
-from cofactor.passes import is_sparse
 from cofactor.penalties import L2
 from cofactor.problems import LabelSetProblem
 from cofactor.solvers import Result, lbfgs

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.checks import check_number, number, resolve_size, size, whole
+from cofactor.chunked import as_dense, is_sparse
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, LabelModel, TrainingData
 from cofactor.labels.reduction.base import coefficients_on
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.estimator import learned, param
-from cofactor.passes import as_dense, is_sparse
 from cofactor.problems import NonnegativeTableProblem
 from cofactor.solvers.descent import repeat_updates
 

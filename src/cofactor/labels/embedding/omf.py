@@ -15,6 +15,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_flag, check_number, make_generator, number, one_of, whole
+from cofactor.chunked import is_sparse
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.base import Capabilities, CheckedFeatures, LabelModel, TrainingData
@@ -28,11 +29,10 @@ from cofactor.labels.training_data import ENOUGH
 from cofactor.model.commit import committed, learned_names
 from cofactor.model.convergence import NothingPredictedWarning, callers_level, predicts_none, warn_if_unfinished
 from cofactor.model.estimator import learned, param
-from cofactor.passes import is_sparse
 from cofactor.problems.joint import JointLeastSquaresProblem
 from cofactor.solvers import Result, alternating_least_squares
 from cofactor.solvers.sgd import stochastic_gradient
-from cofactor.text import counted
+from cofactor.text import plural
 from cofactor.typing import Features, Labels
 
 #: Standard deviation of the random start of stochastic gradients; with 0.1 bibtex and medical need more passes.
@@ -364,7 +364,7 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         found = sum(int(np.count_nonzero(self._scores(block) > float(self.threshold))) for block in blocks)
         if predicts_none(found, data.labels.nnz):
             warnings.warn(
-                f"OMF predicts {counted(found, 'label')} for training instances which have {data.labels.nnz:,}, since "
+                f"OMF predicts {plural(found, 'label')} for training instances which have {data.labels.nnz:,}, since "
                 "its scores are shrunk towards 0: learn a threshold, such as threshold='global'",
                 NothingPredictedWarning,
                 stacklevel=callers_level(),

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from cofactor.checks import AUTO, size
+from cofactor.chunked import batches, is_chunked
 from cofactor.labels.base import TrainingData
 from cofactor.labels.embedding.code import (
     Code,
@@ -20,7 +21,6 @@ from cofactor.labels.embedding.code import (
 )
 from cofactor.labels.regression import FeatureSpace
 from cofactor.model.estimator import param
-from cofactor.passes import batches, in_parts
 
 _BLOCK = 256  #: components at a time, whose errors are compared
 
@@ -95,9 +95,9 @@ class PLST(CodeModel):
         weights = np.ones(n) if space.weights is None else space.weights
         fitted, errors = space.leave_one_out(self.alpha_), np.zeros((2, d))
         solved = fitted.coefficients(code.codes)
-        for some in batches(d, d if in_parts(space.X) else _BLOCK):
+        for some in batches(d, d if is_chunked(space.X) else _BLOCK):
             codes, at = code.codes[:, some], 0
-            for left in fitted.errors_in_parts(codes, coef=solved[:, some]):
+            for left in fitted.errors_in_chunks(codes, coef=solved[:, some]):
                 rows = slice(at, at + len(left))
                 at = rows.stop
                 for k, each in enumerate((left, codes[rows] * (n / (n - 1)))):  # the mean of the others is predicted

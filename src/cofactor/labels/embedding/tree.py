@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.chunked import batches, is_sparse
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit, thread_limit
 from cofactor.labels.clusters import k_means
 from cofactor.losses import MARGIN_LOSSES
 from cofactor.model.state import check_array, last_length, member
-from cofactor.passes import batches, is_sparse
 from cofactor.penalties import L2
 from cofactor.problems import LowRankProblem
 from cofactor.solvers import Result, lbfgs

@@ -18,9 +18,10 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
+from cofactor.chunked import ChunkedTable, is_sparse
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.class_weights import ClassWeights
-from cofactor.labels.features import CheckedFeatures, SeenFeatures, check_in_passes
+from cofactor.labels.features import CheckedFeatures, SeenFeatures, check_chunked
 from cofactor.labels.learners import linear
 from cofactor.labels.learners.base import Fitted, Learner, SeparateLearners, Subproblem, scores_of
 from cofactor.labels.learners.linear import GaussianLearner, LinearLearner
@@ -38,7 +39,6 @@ from cofactor.labels.learners.trees import FORESTS, TREES, TreesLearner
 from cofactor.model.convergence import callers_level, with_unfinished
 from cofactor.model.parallel import in_processes
 from cofactor.model.progress import Monitor
-from cofactor.passes import InPasses, is_sparse
 from cofactor.typing import LABEL_DTYPE
 
 
@@ -390,7 +390,7 @@ def fit_tasks(
     (array([0, 0, 1, 1]), array([0, 1, 2]))
     """
     watched = _TaskCounter(monitor or Monitor(None, False), what, len(tasks), done, most)
-    found = fitted_each(estimator, X, tasks, sample_weight, seeds=seeds, n_jobs=n_jobs, stopped=watched.stopped)
+    found = fit_each(estimator, X, tasks, sample_weight, seeds=seeds, n_jobs=n_jobs, stopped=watched.stopped)
     learners = list(watched.each(found))
     watched.warn(estimator)
     return learners
@@ -439,8 +439,8 @@ def fit_label_learners(
     Parameters
     ----------
     estimator : classifier or regressor of scikit-learn
-    X : ndarray or csr_array of shape (n, D), or InPasses
-        Checked features; in passes for estimators that `takes_passes` knows.
+    X : ndarray or csr_array of shape (n, D), or ChunkedTable
+        Checked features; chunked for estimators that `takes_chunks` knows.
     Y : csr_array of shape (n, L)
         Ones where a label is on; each is on and off somewhere.
     sample_weight : ndarray of shape (n,), optional
@@ -478,8 +478,8 @@ def fit_label_learners(
     n_labels = Y.shape[1]
     watched = _TaskCounter(monitor or Monitor(None, False), what, n_labels)
     whole = known is None and classes is None
-    if isinstance(X, InPasses):
-        check_in_passes(X.shape[1])
+    if isinstance(X, ChunkedTable):
+        check_chunked(X.shape[1])
         learner = _fitted_together(estimator, X, Y, sample_weight, n_jobs, watched)
     elif whole and type(estimator) is KNeighborsClassifier and is_plain(estimator):
         learner = NeighboursLearner(_neighbour_index(estimator, X), Y)
@@ -491,7 +491,7 @@ def fit_label_learners(
         learner = _fitted_together(estimator, X, Y, sample_weight, n_jobs, watched)
     else:
         tasks = _tasks_of_labels(Y, sample_weight, known, classes)
-        found = fitted_each(
+        found = fit_each(
             estimator,
             X,
             tasks,
@@ -501,7 +501,7 @@ def fit_label_learners(
             stopped=watched.stopped,
             by_kernels=classes is None,
         )
-        learner = stacked(watched.each(found), n_labels)
+        learner = stack_learners(watched.each(found), n_labels)
     watched.warn(estimator)
     return learner
 
@@ -545,7 +545,7 @@ def _tasks_of_labels(
             yield Subproblem(target[rows], rows, weights=None if weights is None else weights[rows])
 
 
-def fitted_each(
+def fit_each(
     estimator: Any,
     X: CheckedFeatures,
     tasks: Iterable[Subproblem],
@@ -620,19 +620,19 @@ def _fit_task(
     return fit_learner(estimator, X, target, sample_weight, seed=seed)
 
 
-def takes_passes(estimator: Any) -> bool:
-    """Whether `fit_label_learners` fits an estimator to features that are seen in passes.
+def takes_chunks(estimator: Any) -> bool:
+    """Whether `fit_label_learners` fits an estimator to chunked features.
 
     Examples
     --------
     >>> from sklearn.svm import SVC, LinearSVC
-    >>> takes_passes(LinearSVC(C=2.0)), takes_passes(SVC())
+    >>> takes_chunks(LinearSVC(C=2.0)), takes_chunks(SVC())
     (True, False)
     """
     return is_plain_machine(estimator) or is_plain_logistic(estimator)
 
 
-def stacked(learners: Iterable[Learner], n_labels: int) -> Learner:
+def stack_learners(learners: Iterable[Learner], n_labels: int) -> Learner:
     """Return learners of the classes 0 and 1 as one; linear ones of one estimator then score with one product.
 
     Parameters
@@ -645,7 +645,7 @@ def stacked(learners: Iterable[Learner], n_labels: int) -> Learner:
     Examples
     --------
     >>> two = (LinearLearner(np.array([[w]]), np.zeros(1), np.array([0, 1])) for w in (1.0, -1.0))
-    >>> stacked(two, 2).scores(np.array([[2.0]]))
+    >>> stack_learners(two, 2).scores(np.array([[2.0]]))
     array([[ 2., -2.]])
     """
     others: list[Learner] = []

@@ -19,21 +19,21 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
+from cofactor.chunked import ChunkedTable, MappedTable, as_dense, batches, is_sparse, zip_chunks
 from cofactor.kernels.lanes import LANES
 from cofactor.kernels.squared_hinge import fit_hinge_block, fit_squared_hinge
 from cofactor.kernels.threads import library_limit, parallel_for
 from cofactor.labels.features import CheckedFeatures, SeenFeatures, squared_lengths
 from cofactor.labels.learners.base import Fitted, Subproblem
 from cofactor.labels.learners.linear import LinearLearner
-from cofactor.model.parallel import in_workers, n_side_by_side
-from cofactor.passes import InPasses, Mapped, as_dense, batches, is_sparse, together
+from cofactor.model.parallel import in_workers, n_parallel
 from cofactor.problems.classifiers import (
     LogisticProblems,
     SquaredHingeProblems,
-    rotated,
-    rotated_in_passes,
-    turned,
-    turned_in_passes,
+    rotate_chunked_features,
+    rotate_chunked_table,
+    rotate_features,
+    rotate_table,
 )
 from cofactor.solvers.lbfgs import ManyProblems, lbfgs_each
 
@@ -261,7 +261,7 @@ def solve_blocks(
             yield delayed(_solved)(block, 1 if stopped() else max_iter, tol)
 
     with library_limit(1):  # with several threads, sums would depend on the order in which these end
-        blocks = n_side_by_side(-(-L // _LABELS_PER_BLOCK), n_jobs)
+        blocks = n_parallel(-(-L // _LABELS_PER_BLOCK), n_jobs)
         for theta, solved in in_workers(tasks(), blocks, backend="threading"):
             rows.append(theta)
             n_unfinished += int(np.count_nonzero(~solved))
@@ -334,8 +334,8 @@ def fit_logistics(
 
     Parameters
     ----------
-    X : ndarray, csr_array or InPasses of shape (n, D)
-        In passes, each step of L-BFGS is one.
+    X : ndarray, csr_array or ChunkedTable of shape (n, D)
+        If chunked, each step of L-BFGS reads it once.
     labels : csr_array of shape (n, L)
         Each label is on somewhere, and off somewhere.
     cost : float
@@ -358,12 +358,12 @@ def fit_logistics(
     array([[0.45]])
     """
     ends: dict[str, Any] = {"max_iter": _MAX_ITER, "tol": _LOGISTIC_TOLERANCE, "on_label": on_label, "stopped": stopped}
-    if isinstance(X, InPasses):
-        table = rotated_in_passes(X.map(as_dense, sparse=False), np.float32)
-        problems = LogisticProblems(table, Mapped(labels, as_dense, labels.shape[1]), 1 / cost, weights)
+    if isinstance(X, ChunkedTable):
+        table = rotate_chunked_features(X.map(as_dense, sparse=False), np.float32)
+        problems = LogisticProblems(table, MappedTable(labels, as_dense, labels.shape[1]), 1 / cost, weights)
         theta, n_unfinished = solve_whole(problems, **ends)
     else:
-        table = rotated(as_dense(X), np.float32)
+        table = rotate_features(as_dense(X), np.float32)
         made = partial(LogisticProblems, table, alpha=1 / cost, weights=weights)
         theta, n_unfinished = solve_blocks(made, labels, n_jobs=n_jobs, **ends)
     with library_limit(1):
@@ -415,8 +415,8 @@ def fit_linear_svms(
     Parameters
     ----------
     estimator : LinearSVC
-    X : ndarray, csr_array or InPasses of shape (n, D)
-        In passes, each step of L-BFGS is one.
+    X : ndarray, csr_array or ChunkedTable of shape (n, D)
+        If chunked, each step of L-BFGS reads it once.
     labels : csr_array of shape (n, L)
         Each label is on somewhere, and off somewhere.
     weights : ndarray of shape (n,), optional
@@ -438,13 +438,13 @@ def fit_linear_svms(
     costs = _costs(estimator, X.shape[0], weights)
     ends: dict[str, Any] = {"max_iter": int(estimator.max_iter), "tol": _MACHINE_TOLERANCE}
     told: dict[str, Any] = {"on_label": on_label, "stopped": stopped}
-    if isinstance(X, InPasses):
-        table = turned_in_passes(X.map(_with_ones, X.shape[1] + 1, sparse=False), _safe_precision(X, costs))
-        signs = Mapped(labels, lambda y: 2 * as_dense(y) - 1, labels.shape[1])
+    if isinstance(X, ChunkedTable):
+        table = rotate_chunked_table(X.map(_with_ones, X.shape[1] + 1, sparse=False), _safe_precision(X, costs))
+        signs = MappedTable(labels, lambda y: 2 * as_dense(y) - 1, labels.shape[1])
         theta, n_unfinished = solve_whole(SquaredHingeProblems(table, signs, costs), **ends, **told)
     else:
         dense = _with_ones(X)
-        table = turned(dense, np.linalg.norm(dense, axis=0), np.float32)
+        table = rotate_table(dense, np.linalg.norm(dense, axis=0), np.float32)
         theta, n_unfinished = solve_blocks(
             lambda y: SquaredHingeProblems(table, 2 * y - 1, costs), labels, n_jobs=n_jobs, **ends, **told
         )
@@ -458,9 +458,9 @@ def _with_ones(X: CheckedFeatures) -> NDArray[np.float64]:
     return np.column_stack([as_dense(X), np.ones(X.shape[0])])
 
 
-def _safe_precision(X: InPasses, costs: NDArray[np.float64]) -> Any:
-    """Return the precision of a table in passes: steps of 32 bits are not exact enough for steep problems."""
-    steepest = max(float((some * (1 + squared_lengths(part))).max()) for part, some in together(X, costs))
+def _safe_precision(X: ChunkedTable, costs: NDArray[np.float64]) -> Any:
+    """Return the precision of a chunked table: steps of 32 bits are not exact enough for steep problems."""
+    steepest = max(float((some * (1 + squared_lengths(chunk))).max()) for chunk, some in zip_chunks(X, costs))
     return np.float32 if steepest <= _STEEPEST else np.float64
 
 

@@ -10,11 +10,11 @@ from scipy import sparse
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 
 from cofactor.checks import number, one_of, whole
+from cofactor.chunked import is_sparse
 from cofactor.errors import InvalidInputError
 from cofactor.labels.features import CheckedFeatures
 from cofactor.labels.learners.base import Learner, Stored, scores_of, wrong_state
 from cofactor.model.estimator import learned
-from cofactor.passes import is_sparse
 
 #: Distances that are known by their name; "minkowski" also has the parameter p.
 METRICS = (

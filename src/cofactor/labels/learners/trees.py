@@ -17,6 +17,7 @@ from scipy.special import xlogy
 from sklearn import ensemble, tree
 
 from cofactor.checks import whole
+from cofactor.chunked import is_sparse
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import parallel_for
 from cofactor.kernels.trees import (
@@ -30,7 +31,6 @@ from cofactor.kernels.trees import (
 from cofactor.labels.features import CheckedFeatures
 from cofactor.labels.learners.base import Learner, Stored, scores_of, wrong_state
 from cofactor.model.estimator import learned
-from cofactor.passes import is_sparse
 
 #: Decision trees of scikit-learn that become a `TreesLearner`.
 TREES: tuple[type[Any], ...] = (tree.DecisionTreeClassifier, tree.ExtraTreeClassifier)

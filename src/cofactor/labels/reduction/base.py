@@ -27,7 +27,7 @@ from cofactor.model.commit import committed
 from cofactor.model.convergence import callers_level
 from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import Estimator, learned
-from cofactor.model.shown import html_of
+from cofactor.model.html import html_of
 from cofactor.model.state import check_course, head_of, member, of_head, packed, unpacked
 from cofactor.solvers.linear import nonnegative_least_squares
 from cofactor.typing import Features, Labels

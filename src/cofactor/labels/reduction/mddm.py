@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
 from cofactor.checks import AUTO, number, one_of
+from cofactor.chunked import as_dense, batches
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures
 from cofactor.labels.embedding.code import label_means
@@ -20,7 +21,6 @@ from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import choose_scaling, rows_to_compare
 from cofactor.model.estimator import learned, param
 from cofactor.model.size import refuse_too_large
-from cofactor.passes import as_dense, batches
 
 _CELLS = 1 << 22  # numbers of the kernel that are in memory while features are transformed
 

@@ -19,7 +19,7 @@ from cofactor.kernels.threads import library_limit
 from cofactor.labels.base import Capabilities, CheckedFeatures, LabelModel, TrainingData
 from cofactor.labels.clusters import k_means, squared_distances
 from cofactor.labels.learners.base import Learner, Subproblem, give_probabilities
-from cofactor.labels.learners.fitting import check_estimator, fit_learner, fitted_each, warn_of_stopped
+from cofactor.labels.learners.fitting import check_estimator, fit_each, fit_learner, warn_of_stopped
 from cofactor.labels.learners.linear import LinearLearner
 from cofactor.model.estimator import learned, param
 from cofactor.model.parallel import in_processes
@@ -220,7 +220,7 @@ def _fit_label(
         else:
             size = math.sqrt(float(np.einsum("ij,ij->", seen, seen)) / len(seen)) or 1.0
             machine, task = LinearSVC(C=_COST, dual=False), Subproblem(y.astype(np.int64))
-            scaled, converged = next(iter(fitted_each(machine, seen / size, [task], seeds=[seed])))
+            scaled, converged = next(iter(fit_each(machine, seen / size, [task], seeds=[seed])))
             assert isinstance(scaled, LinearLearner)
             learner = LinearLearner(scaled.coef / size, scaled.intercept, scaled.classes)
     return _FittedLabel(centres, means, learner, converged)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from cofactor.checks import AUTO, check_flag, number, one_of, whole
+from cofactor.chunked import as_dense
 from cofactor.correlation import cosine, positive_part
 from cofactor.labels.base import CheckedFeatures, LabelModel, TrainingData
 from cofactor.labels.explaining import LinearPart, ScoreParts
@@ -23,12 +24,11 @@ from cofactor.labels.penalty import penalty, ridge_penalty
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.model.convergence import callers_level, warn_if_unfinished
 from cofactor.model.estimator import learned, param
-from cofactor.passes import as_dense
 from cofactor.penalties import L1
 from cofactor.problems.regression import LabelFeatureProblem, RegressionProblem, feature_gram
 from cofactor.solvers import Result, proximal_gradient
 from cofactor.solvers.result import Callback, Progress
-from cofactor.text import counted
+from cofactor.text import plural
 
 PSD, ORIGINAL = "psd", "original"
 
@@ -211,7 +211,7 @@ class LLSF(LabelModel):
         result = descended(problem, start, _STEPS, _TOL, watch)
         if sinking:
             warnings.warn(
-                f"{type(self).__name__} stopped after {counted(result.n_iter, 'iteration')}, since its objective sinks "
+                f"{type(self).__name__} stopped after {plural(result.n_iter, 'iteration')}, since its objective sinks "
                 "without end: R has negative eigenvalues and the features are dependent: take correlation='psd'",
                 ConvergenceWarning,
                 stacklevel=callers_level(),

@@ -14,7 +14,7 @@ from sklearn.utils.validation import has_fit_parameter
 from cofactor.checks import check_jobs, number
 from cofactor.labels.base import Capabilities, CheckedFeatures, LabelModel, TrainingData
 from cofactor.labels.learners.base import Learner, SeparateLearners, Subproblem
-from cofactor.labels.learners.fitting import check_estimator, fit_tasks, stacked
+from cofactor.labels.learners.fitting import check_estimator, fit_tasks, stack_learners
 from cofactor.labels.learners.linear import LinearLearner
 from cofactor.labels.penalty import ridge_penalty
 from cofactor.model.estimator import learned, param
@@ -103,7 +103,7 @@ class LearnerModel(LabelModel):
         varying = iter(found)
         learners = [next(varying) if np.isnan(score) else _constant(score, found[0]) for score in sure.tolist()]
         linear = all(isinstance(one, LinearLearner) for one in learners)
-        return stacked(learners, len(learners)) if linear else SeparateLearners(learners)
+        return stack_learners(learners, len(learners)) if linear else SeparateLearners(learners)
 
     def _resolved_params(self) -> dict[str, Any]:
         return {} if self.cost_ is None else {"estimator": self._of_cost(self.cost_)}

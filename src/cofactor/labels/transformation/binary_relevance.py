@@ -12,12 +12,12 @@ from sklearn.linear_model import Ridge
 from cofactor.checks import make_generator
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import Capabilities, CheckedFeatures, TrainingData
-from cofactor.labels.class_weights import check_class_weight, class_weights, settled_weights
+from cofactor.labels.class_weights import check_class_weight, class_weights, resolved_weights
 from cofactor.labels.data import check_missing
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.filling import known_ridge
 from cofactor.labels.learners.base import Learner, check_label_learners, give_probabilities
-from cofactor.labels.learners.fitting import fit_label_learners, takes_passes
+from cofactor.labels.learners.fitting import fit_label_learners, takes_chunks
 from cofactor.labels.learners.linear import LinearLearner, binarized
 from cofactor.labels.learners.machines import machine_bytes, suits_logistics, together_bytes
 from cofactor.labels.transformation.base import LearnerModel
@@ -133,7 +133,7 @@ class BinaryRelevance(LearnerModel):
         learners, ridge = getattr(self, "learners_", None), type(given) is Ridge
         return replace(
             super()._capabilities(),
-            chunks=given is None or ridge or takes_passes(given),
+            chunks=given is None or ridge or takes_chunks(given),
             probabilities=give_probabilities(learners, given),
             explanations=learners is None or isinstance(learners, LinearLearner),
             shared_space=bool(given.fit_intercept) if ridge else None,
@@ -197,7 +197,7 @@ class BinaryRelevance(LearnerModel):
         )
 
     def _resolved_params(self) -> dict[str, Any]:
-        return super()._resolved_params() | settled_weights(self)
+        return super()._resolved_params() | resolved_weights(self)
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         return self.learners_.scores(X)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.checks import make_generator
+from cofactor.chunked import batches, is_sparse
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.voting import quick_votes
 from cofactor.labels.base import CheckedFeatures, TrainingData
@@ -16,7 +17,6 @@ from cofactor.labels.learners.base import Learner, Subproblem
 from cofactor.labels.learners.linear import LinearLearner, binarized
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.model.estimator import learned
-from cofactor.passes import batches, is_sparse
 
 #: Most pairs of labels, those of 447 labels, and most of their scores in memory.
 _MOST_PAIRS = 100_000

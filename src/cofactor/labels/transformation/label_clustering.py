@@ -13,6 +13,7 @@ from sklearn import config_context
 from sklearn.base import clone
 
 from cofactor.checks import check_flag, make_generator, number, one_of, whole
+from cofactor.chunked import is_sparse
 from cofactor.correlation import (
     MEASURES,
     disjoint_clusters,
@@ -26,7 +27,6 @@ from cofactor.labels.base import Capabilities, CheckedFeatures, LabelModel, Trai
 from cofactor.labels.decisions import JOINT
 from cofactor.labels.transformation.powersets import VOTING, LabelPowerset, set_table
 from cofactor.model.estimator import learned, param
-from cofactor.passes import is_sparse
 
 #: How labels are grouped.
 CLUSTERINGS = ("disjoint", "overlapping", "normalized-cut", "random")

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 
 from cofactor.checks import make_generator, number, whole
+from cofactor.chunked import as_dense, is_sparse
 from cofactor.correlation import jaccard, spectral_groups
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, TrainingData
@@ -26,7 +27,6 @@ from cofactor.labels.transformation.base import LearnerModel
 from cofactor.labels.transformation.chains import chain_bytes, check_chain, fit_chain, refuse_order
 from cofactor.labels.transformation.powersets import distinct_sets
 from cofactor.model.estimator import learned, param
-from cofactor.passes import as_dense, is_sparse
 
 _SMALLEST = 0.01  # affinities below are none
 

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.checks import AUTO, check_flag, make_generator, one_of, whole
+from cofactor.chunked import is_sparse
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, TrainingData
 from cofactor.labels.learners.base import Learner, Subproblem
 from cofactor.labels.learners.linear import LinearLearner, linear_scores
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.model.estimator import learned, param
-from cofactor.passes import is_sparse
 
 #: How votes are counted.
 VOTING = ("soft", "hard")

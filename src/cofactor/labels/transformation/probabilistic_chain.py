@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, is_regressor
 from sklearn.linear_model import LogisticRegression
 
 from cofactor.checks import AUTO, make_generator, one_of, whole
+from cofactor.chunked import batches
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import CheckedFeatures, TrainingData
 from cofactor.labels.decisions import f1_sets_of_draws
@@ -22,7 +23,6 @@ from cofactor.labels.penalty import ridge_penalty
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.labels.transformation.chains import chain_bytes, check_chain, check_order, fit_chain, order_of
 from cofactor.model.estimator import learned, param
-from cofactor.passes import batches
 
 INFERENCES = (AUTO, "exact", "beam", "monte-carlo")
 MEASURES = {"subset": "subset accuracy", "hamming": "Hamming loss", "example": "F1 of each instance"}

@@ -10,7 +10,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from cofactor.checks import check_jobs
-from cofactor.interrupts import ending_all
+from cofactor.interrupts import propagate_interrupt
 
 Part = TypeVar("Part")
 Candidate = TypeVar("Candidate")
@@ -60,7 +60,7 @@ def try_all(
             error.add_note(f"while trying {candidate}")
             raise
 
-    with ending_all():
+    with propagate_interrupt():
         return list(Parallel(n_jobs=n_jobs, prefer="threads")(delayed(tried)(candidate) for candidate in candidates))
 
 

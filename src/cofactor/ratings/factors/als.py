@@ -12,10 +12,10 @@ from cofactor.checks import one_of
 from cofactor.model.estimator import learned, param
 from cofactor.problems.least_squares import Drawn, LeastSquaresProblem
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.base import FactorLink, FactorModel, Links, around, linked_penalties
+from cofactor.ratings.factors.base import FactorModel, FactorRegression, Links, around, linked_penalties
 from cofactor.ratings.interaction_model import FitInput, Tags
 from cofactor.ratings.reasons import products, with_constant
-from cofactor.ratings.scoring import Boundaries, CommonBoundaries, FactorScores, half_way
+from cofactor.ratings.scoring import Boundaries, CommonBoundaries, FactorScores, midpoints
 from cofactor.solvers import Result, alternating_least_squares
 from cofactor.solvers.result import Callback
 
@@ -106,7 +106,7 @@ class ALS(FactorModel):
 
     boundaries_: NDArray[np.float64] = learned("levels-1")
     mean_: float = learned()
-    links_: Links = learned(kind=FactorLink, many=True)
+    links_: Links = learned(kind=FactorRegression, many=True)
 
     def _solver_by_parts(self) -> tuple[str, Callable[..., Solved]]:
         from cofactor.ratings.factors.in_shards import solve_least_squares
@@ -133,7 +133,7 @@ class ALS(FactorModel):
         callback: Callback | None = None,
     ) -> tuple[Result, dict[str, NDArray[Any]]]:
         """Minimise J at `alpha` from the arrays `start`; set factors and biases."""
-        self.boundaries_ = half_way(self.scale_)
+        self.boundaries_ = midpoints(self.scale_)
         self.mean_ = ratings.mean_of(ratings.scale)
         drawn = linked_penalties(start, self._linked)
         problem = self._problem(ratings, alpha, start["U"].shape[1], drawn)

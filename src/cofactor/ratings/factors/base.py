@@ -22,7 +22,7 @@ from cofactor.checks import make_generator, number, one_of, positive_weight, who
 from cofactor.errors import InvalidInputError
 from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
-from cofactor.model.state import check_array, last_length, plain
+from cofactor.model.state import check_array, last_length, to_plain
 from cofactor.penalties import AroundL2, RegressedL2
 from cofactor.ratings.base import RatingModel, factor_arrays, outcome
 from cofactor.ratings.data import Ratings
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from cofactor.problems.least_squares import Drawn
     from cofactor.ratings.factors.in_shards import Solved
     from cofactor.ratings.features import FeatureTable
-    from cofactor.ratings.links import Link, Side
+    from cofactor.ratings.side_information import FeatureMap, RowPattern
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -56,22 +56,22 @@ Names = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 @dataclass(frozen=True)
-class FactorLink:
+class FactorRegression:
     """What features say of users, or of items: weights with which their factors are regressed on features.
 
     Attributes
     ----------
-    link : Link
+    link : FeatureMap
         What the features are made of.
     weights : dict from str to ndarray
         By the name of each array, (K, ...): those which make the penalty least.
     """
 
-    link: Link
+    link: FeatureMap
     weights: dict[str, NDArray[np.float64]]
 
     @classmethod
-    def of(cls, link: Link, features: NDArray[np.float64] | None, arrays: Arrays, names: Iterable[str]) -> Self:
+    def of(cls, link: FeatureMap, features: NDArray[np.float64] | None, arrays: Arrays, names: Iterable[str]) -> Self:
         """Return the weights of fitted arrays; none where no feature says anything."""
         if features is None:
             return cls(link, {})
@@ -83,7 +83,7 @@ class FactorLink:
         """Whether features of the caller are among those of the link."""
         return self.link.is_described
 
-    def means(self, side: Side, table: FeatureTable | None) -> dict[str, NDArray[np.float64]]:
+    def means(self, side: RowPattern, table: FeatureTable | None) -> dict[str, NDArray[np.float64]]:
         """Return what features say of other rows, by the name of each array; zeros for rows without."""
         from cofactor.kernels.regression import means_by
 
@@ -104,9 +104,9 @@ class FactorLink:
     @classmethod
     def from_state(cls, state: Any) -> Self:
         """Rebuild it from what `to_state` returned; `check` has to follow."""
-        from cofactor.ratings.links import Link
+        from cofactor.ratings.side_information import FeatureMap
 
-        return cls(Link.from_state(state["link"]), dict(state["weights"]))
+        return cls(FeatureMap.from_state(state["link"]), dict(state["weights"]))
 
     def check(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         """Refuse what was read from a file, if it does not fit arrays with rows of these shapes."""
@@ -118,20 +118,20 @@ class FactorLink:
             check_array(f"weights of features for {name}", weights, (self.link.n_features, *shapes[name]), np.float64)
 
 
-def learned_links(given: FitInput) -> tuple[tuple[Link | None, Link | None], dict[str, NDArray[np.float64]]]:
+def learned_links(given: FitInput) -> tuple[list[FeatureMap | None], dict[str, NDArray[np.float64]]]:
     """Return what the features of users and of items are made of, and these features, by their arguments."""
-    links: list[Link | None] = []
+    links: list[FeatureMap | None] = []
     features = {}
     for argument, table in zip(ARGUMENTS, given.features, strict=True):
         link = None
         if table is not None:
-            from cofactor.ratings.links import Link
+            from cofactor.ratings.side_information import FeatureMap
 
-            link, found = Link.learned(argument, side_of(given.ratings, argument), table, None, False)
+            link, found = FeatureMap.learned(argument, pattern_of(given.ratings, argument), table, None, False)
             if isinstance(found, np.ndarray):
                 features[argument] = found[:-1]
         links.append(link)
-    return (links[0], links[1]), features
+    return links, features
 
 
 def linked_penalties(start: Arrays, names: Names) -> Drawn:
@@ -149,11 +149,11 @@ def around(means: Arrays) -> Drawn:
     return {name: partial(AroundL2, given=mean) for name, mean in means.items()}
 
 
-def side_of(ratings: Ratings, argument: str) -> Side:
+def pattern_of(ratings: Ratings, argument: str) -> RowPattern:
     """Return users or items, of whom an argument has features."""
-    from cofactor.ratings.links import Side
+    from cofactor.ratings.side_information import RowPattern
 
-    return Side.users(ratings) if argument == "user_features" else Side.items(ratings)
+    return RowPattern.users(ratings) if argument == "user_features" else RowPattern.items(ratings)
 
 
 def _penalty(name: str, features: NDArray[np.float64], alpha: float) -> RegressedL2:
@@ -164,7 +164,7 @@ def _penalty(name: str, features: NDArray[np.float64], alpha: float) -> Regresse
     return RegressedL2(alpha, np.column_stack([np.ones(n), features]), np.append(0.0, np.ones(K)))
 
 
-Links = tuple[FactorLink | None, FactorLink | None]
+Links = tuple[FactorRegression | None, FactorRegression | None]
 
 
 class _SavedValidation:
@@ -172,7 +172,7 @@ class _SavedValidation:
 
     @staticmethod
     def to_state(found: Validation) -> Any:
-        return plain(found)
+        return to_plain(found)
 
     @staticmethod
     def from_state(state: Any) -> Validation:
@@ -213,7 +213,7 @@ class FactorModel(RatingModel):
         Norm of the gradient at the solution.
     n_iter_ : int
         Number of iterations.
-    links_ : tuple of two FactorLink or None
+    links_ : tuple of two FactorRegression or None
         What features say of users and of items, in models that take some.
     """
 
@@ -229,7 +229,7 @@ class FactorModel(RatingModel):
     U_, V_, user_bias_, item_bias_ = factor_arrays()
     alpha_: float = learned(check=number(low=0, inclusive=False))
     validation_: Validation | None = learned(kind=_SavedValidation, optional=True)
-    links_: Links = learned(kind=FactorLink, many=True, saved=False, default=(None, None))
+    links_: Links = learned(kind=FactorRegression, many=True, saved=False, default=(None, None))
     objective_, history_, certificate_, n_iter_ = outcome()
 
     # ---------------------------------------------------------------- what a subclass provides
@@ -305,7 +305,7 @@ class FactorModel(RatingModel):
         self._set_alpha(choose)
         result, arrays = self.solve(ratings, self.alpha_, start, callback=monitor.stage(type(self).__name__))
         users, items = (
-            None if link is None else FactorLink.of(link, features.get(argument), arrays, names)
+            None if link is None else FactorRegression.of(link, features.get(argument), arrays, names)
             for link, argument, names in zip(links, ARGUMENTS, self._linked, strict=True)
         )
         if users is not None or items is not None:
@@ -378,7 +378,7 @@ class FactorModel(RatingModel):
         number = ARGUMENTS.index(argument)
         link, table = self.links_[number], given.features[number]
         if link is not None:
-            return link.means(side_of(given.ratings, argument), table)
+            return link.means(pattern_of(given.ratings, argument), table)
         if table is not None:
             from cofactor.ratings.features import unknown_features
 

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from cofactor.checks import check_jobs, make_generator, one_of
 from cofactor.errors import InvalidInputError
 from cofactor.model.estimator import learned, param
-from cofactor.model.parallel import side_by_side
+from cofactor.model.parallel import run_parallel
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.factors.bmmmf import BinaryMMMF
 from cofactor.ratings.interaction_model import FitInput, Tags
 from cofactor.ratings.scoring import Count, FactorScorer, FirstBelow, Scorer
-from cofactor.text import counted
+from cofactor.text import plural
 
 #: Parameters that stages have as they are.
 _OF_STAGES = "n_factors", "alpha_bias", "margin", "threshold", "solver", "max_iter", "tol", "dtype"
@@ -134,8 +134,8 @@ class HMF(RatingModel):
         alphas = self._alphas(n_stages)
         if len(alphas) != n_stages:
             raise InvalidInputError(
-                f"alpha has {counted(len(alphas), 'value')} but the {ratings.n_levels} levels make "
-                f"{counted(n_stages, 'stage')}: "
+                f"alpha has {plural(len(alphas), 'value')} but the {ratings.n_levels} levels make "
+                f"{plural(n_stages, 'stage')}: "
                 "pass one number, 'auto', or one value for each stage",
                 argument="alpha",
             )
@@ -149,7 +149,7 @@ class HMF(RatingModel):
             )
             for q, (alpha, seed) in enumerate(zip(alphas, seeds, strict=True), 1)
         )
-        self.stages_ = side_by_side(BinaryMMMF.learn_in_share, tasks, n_stages, self.n_jobs)
+        self.stages_ = run_parallel(BinaryMMMF.learn_in_share, tasks, n_stages, self.n_jobs)
         self.alphas_ = [stage.alpha_ for stage in self.stages_]
 
     @property

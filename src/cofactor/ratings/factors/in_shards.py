@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.kernels.random import moved_on, uniforms
+from cofactor.kernels.random import advance, uniforms
 from cofactor.model.progress import Monitor
 from cofactor.model.selection.path import PATH_TOL, Tried, Validation, repeated, search_alpha
 from cofactor.problems.least_squares import ColumnsInShards, LeastSquaresPart, Ridge, ShardLeastSquares
@@ -23,12 +23,12 @@ from cofactor.problems.users import generators_of_shards
 from cofactor.ratings import shard_folder
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.scoring import first_items, first_users, half_way
+from cofactor.ratings.scoring import first_items, first_users, midpoints
 from cofactor.ratings.shard_folder import MANIFEST, Finish, StoredShard, StoredUsers
 from cofactor.ratings.sharded import InMemory, ShardedRatings
 from cofactor.solvers.descent import descend
 from cofactor.solvers.lbfgs import quasi_newton
-from cofactor.solvers.parts import Answer, Part, Question, Rounds
+from cofactor.solvers.parts import Answer, Executor, Part, Question
 from cofactor.solvers.result import Callback, Result, Trace
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -101,13 +101,13 @@ class Solved:
     finish : callable
         Makes the arrays of users.
     result : Result
-    parts : Rounds
+    parts : Executor
     """
 
     learned: Mapping[str, Any]
     finish: Finish
     result: Result
-    parts: Rounds
+    parts: Executor
 
     def users(self, ratings: ShardedRatings, kind: str) -> tuple[StoredUsers | None, Arrays]:
         """Return the arrays of all users, by attribute, in memory or where a model of a class leaves them."""
@@ -131,7 +131,7 @@ def minimise_by_parts(
     alpha: float,
     tol: float | None,
     callback: Callback | None,
-) -> tuple[Result, dict[str, NDArray[Any]], Rounds]:
+) -> tuple[Result, dict[str, NDArray[Any]], Executor]:
     """Minimise a loss and penalties by L-BFGS; return also the arrays of items, and the parts, which have the rows."""
     tol = model.tol if tol is None else tol
     parts = ratings.parts(start.make(partial(UserPart, memory=_MEMORY), problem), model, _step(alpha, tol))
@@ -178,7 +178,7 @@ def solve_least_squares(
     result = descend(columns, columns.pack(start.items), columns.update, trace)
     found = columns.arrays(result.x)
     learned: dict[str, Any] = {"V_": np.array(found["V"]), "item_bias_": np.array(found["c"])}
-    learned |= {"boundaries_": half_way(ratings.scale), "mean_": mean}
+    learned |= {"boundaries_": midpoints(ratings.scale), "mean_": mean}
     return Solved(learned, _as_they_are, result, parts)
 
 
@@ -261,7 +261,7 @@ def held_out_of(shard: Ratings, first: int, key: np.uint64) -> tuple[NDArray[np.
     ([1, 2, 3, 5, 6, 7], [1, 2, 3, 5, 6, 7])
     """
     drawn = np.empty(len(shard.users))
-    uniforms(moved_on(key, first), drawn)
+    uniforms(advance(key, first), drawn)
     counts = np.diff(shard.indptr)
     users = np.flatnonzero(counts >= 2)
     picks = np.minimum((drawn[users] * counts[users]).astype(np.int64), counts[users] - 1)
@@ -324,7 +324,7 @@ class _SplitOfShards:
         Which are held out.
     solve : Solve
     errors : callable
-    cut : Rounds
+    cut : Executor
         Parts that held ratings out; their journal keeps what came out of candidates.
     n_tried : int
         Candidates so far.
@@ -335,7 +335,7 @@ class _SplitOfShards:
     key: np.uint64
     solve: Solve
     errors: Errors
-    cut: Rounds
+    cut: Executor
     n_tried: int = 0
 
     @classmethod
@@ -371,7 +371,7 @@ class _SplitOfShards:
         return Tried(found["errors"], start, float(found["squares"]) / self.ratings.shape[0])
 
 
-def _rest(ratings: ShardedRatings, key: np.uint64, cut: Rounds) -> ShardedRatings:
+def _rest(ratings: ShardedRatings, key: np.uint64, cut: Executor) -> ShardedRatings:
     """Return the ratings that are not held out: in memory, or in a folder within that of all."""
     if cut.journal is None:
         firsts = ratings.bounds[:-1].tolist()

@@ -23,7 +23,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.base import FactorModel, around, linked_penalties
 from cofactor.ratings.interaction_model import FitInput, Tags
 from cofactor.solvers import SOLVERS, Result, SolverMismatchError
-from cofactor.solvers.parts import Answer, OneByOne, Parts
+from cofactor.solvers.parts import Answer, Parts, SerialExecutor
 from cofactor.solvers.result import Callback
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class LossFactorization(FactorModel):
         problem = self._problem(ratings, penalties, start, {})
         result, arrays = self._minimise(problem, start, tol, callback)
         rows = RowsPart(0, arrays)
-        self._finish(ratings, arrays, OneByOne(lambda k: rows, 1))
+        self._finish(ratings, arrays, SerialExecutor(lambda k: rows, 1))
         self.__dict__.update(rows.kept)
         if not isinstance(penalties.get("own"), RegressedL2):
             self.thresholds_[ratings.user_counts == 0] = self.common_thresholds_

@@ -13,7 +13,7 @@ from cofactor.losses import MARGIN_LOSSES, AllThreshold, EntryLoss, ImmediateThr
 from cofactor.model.estimator import learned, param
 from cofactor.penalties import CentredL2, Penalty
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.base import FactorLink, Links
+from cofactor.ratings.factors.base import FactorRegression, Links
 from cofactor.ratings.factors.loss_fit import LossFactorization
 from cofactor.ratings.interaction_model import Tags
 
@@ -103,7 +103,7 @@ class MMMF(LossFactorization):
     alpha_thresholds: float = param(number(low=0), default=5.0)
     construction: str = param(one_of(CONSTRUCTIONS), default="all")
 
-    links_: Links = learned(kind=FactorLink, many=True)
+    links_: Links = learned(kind=FactorRegression, many=True)
 
     @property
     def _linked(self) -> tuple[tuple[str, ...], tuple[str, ...]]:

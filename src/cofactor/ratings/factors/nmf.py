@@ -19,11 +19,11 @@ from cofactor.problems import NonnegativeProblem
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.base import FactorModel
 from cofactor.ratings.interaction_model import FitInput
-from cofactor.ratings.scoring import Boundaries, CommonBoundaries, FactorScores, absolute_errors, half_way
+from cofactor.ratings.scoring import Boundaries, CommonBoundaries, FactorScores, absolute_errors, midpoints
 from cofactor.solvers import Result, SolverMismatchError
 from cofactor.solvers.descent import repeat_updates
 from cofactor.solvers.result import Callback
-from cofactor.text import counted
+from cofactor.text import plural
 
 _FOLD_IN_TOL = 1e-6  #: largest move of a new user's factors in the last sweep, as a share of the largest one
 _FOLD_IN_SWEEPS = 20_000
@@ -201,7 +201,7 @@ class RatingNMF(FactorModel):
         callback: Callback | None = None,
     ) -> tuple[Result, dict[str, NDArray[Any]]]:
         """Minimise J at `alpha` from the arrays `start`; set factors."""
-        self.boundaries_, self.origin_ = half_way(self.scale_), self._origin()
+        self.boundaries_, self.origin_ = midpoints(self.scale_), self._origin()
         problem = self._problem(ratings, alpha, start["U"].shape[1])
         result = repeat_updates(
             problem,
@@ -260,7 +260,7 @@ class RatingNMF(FactorModel):
     def _warn_if_moving(self, unfinished: int, n: int, word: str) -> None:
         if unfinished:
             warnings.warn(
-                f"{counted(unfinished, word)} of {n:,} still moved after {_FOLD_IN_SWEEPS:,} updates: raise "
+                f"{plural(unfinished, word)} of {n:,} still moved after {_FOLD_IN_SWEEPS:,} updates: raise "
                 f"alpha={self.alpha_:g}",
                 ConvergenceWarning,
                 stacklevel=callers_level(),

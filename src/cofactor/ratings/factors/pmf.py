@@ -22,7 +22,14 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.base import FactorModel
 from cofactor.ratings.interaction_model import FitInput, Tags, With
 from cofactor.ratings.reasons import products
-from cofactor.ratings.scoring import Boundaries, CommonBoundaries, FactorScorer, FactorScores, absolute_errors, half_way
+from cofactor.ratings.scoring import (
+    Boundaries,
+    CommonBoundaries,
+    FactorScorer,
+    FactorScores,
+    absolute_errors,
+    midpoints,
+)
 from cofactor.solvers import Result, SolverMismatchError, alternating_least_squares, lbfgs
 from cofactor.solvers.result import Callback
 from cofactor.solvers.sgd import stochastic_gradient
@@ -186,7 +193,7 @@ class PMF(FactorModel):
         callback: Callback | None = None,
     ) -> tuple[Result, dict[str, NDArray[Any]]]:
         """Minimise J at `alpha` from the arrays `start`; set factors."""
-        self.boundaries_ = half_way(self.scale_)
+        self.boundaries_ = midpoints(self.scale_)
         self.mean_ = ratings.mean_of(ratings.scale)
         d = start["U"].shape[1]
         settings: dict[str, Any] = {

@@ -15,7 +15,7 @@ from cofactor.problems.singular import orthonormal
 from cofactor.ratings.base import RatingModel, factor_arrays, outcome
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.interaction_model import FitInput, Tags
-from cofactor.ratings.scoring import COUNT, CommonBoundaries, FactorScorer, FactorScores, half_way
+from cofactor.ratings.scoring import COUNT, CommonBoundaries, FactorScorer, FactorScores, midpoints
 from cofactor.solvers.descent import repeat_updates
 
 _MORE_VECTORS = 10  #: columns of the subspace beyond those kept; the last of these then settle sooner
@@ -134,7 +134,7 @@ class RatingSVD(RatingModel):
     def _fit(self, given: FitInput) -> None:
         ratings = given.ratings
         generator = make_generator(self.random_state)
-        self.boundaries_ = half_way(self.scale_)
+        self.boundaries_ = midpoints(self.scale_)
         self.origin_ = float(ratings.values.mean())
         by_item = (ratings.values - self.origin_)[ratings.to_csr]
         self.item_means_ = _row_means(ratings.col_indptr, by_item, self._item_damping)

@@ -21,7 +21,7 @@ from cofactor.ratings.base import RatingModel, outcome
 from cofactor.ratings.blocks import Pairwise, each_cut
 from cofactor.ratings.data import Ratings, check_rows
 from cofactor.ratings.interaction_model import FitInput, RowMerge, Tags
-from cofactor.ratings.scoring import PROBABILITY_DECISIONS, CommonBoundaries, ProbabilityScorer, half_way, of_all_pairs
+from cofactor.ratings.scoring import PROBABILITY_DECISIONS, CommonBoundaries, ProbabilityScorer, midpoints, of_all_pairs
 from cofactor.solvers.lbfgs import lbfgs
 from cofactor.solvers.sgd import stochastic_gradient
 
@@ -257,7 +257,7 @@ class GPLVM(RatingModel):
 
     def _fit(self, given: FitInput) -> None:
         ratings, monitor = given.ratings, given.monitor
-        self.boundaries_ = half_way(self.scale_)
+        self.boundaries_ = midpoints(self.scale_)
         generator = make_generator(self.random_state)
         held_out = hold_out_one_per_user(ratings, generator) if self.early_stopping else np.empty(0, dtype=np.int64)
         problem, start, unit = self._problem(ratings, held_out, generator)

@@ -38,8 +38,8 @@ from cofactor.ratings.ranking.counts import (
     as_interactions,
     joined_interactions,
     strengths,
-    warn_of_a_robot,
     warn_of_all_again,
+    warn_of_dominant_user,
 )
 from cofactor.ratings.ranking.held_out import TIES, HeldOut, Trials, Tuned, item_masses, popularity_prior
 from cofactor.ratings.reranking import Rules, check_rules
@@ -64,7 +64,7 @@ class ImplicitModel(InteractionModel):
     """A model of who interacts with what: clicks, plays, purchases, or ratings whatever they say.
 
     Subclasses say how to learn (`_fit`), and what scores users have (`_score_range`). Those whose scores are sums over
-    what a user interacted with are made of `_interaction_rows` and `each_alone`.
+    what a user interacted with are made of `_interaction_rows` and `single_contributions`.
 
     Attributes
     ----------
@@ -255,7 +255,7 @@ class ImplicitModel(InteractionModel):
         if isinstance(X, ShardedRatings):
             self.require("shards")
         interactions = as_interactions(X, y, times=time, sample_weight=sample_weight, kind=kind, target=target)
-        warn_of_a_robot(interactions)
+        warn_of_dominant_user(interactions)
         return self.learn(FitInput(interactions))
 
     def set_interactions(self, interactions: Ratings, updates: Updates | None) -> None:
@@ -575,7 +575,7 @@ class ImplicitModel(InteractionModel):
         super()._check_learned()
 
 
-def each_alone(
+def single_contributions(
     weighted_sums: Callable[[Rows, int, int], NDArray[Any]], row: Rows, items: NDArray[np.int32]
 ) -> NDArray[Any]:
     """Return what each interaction of a user adds to the scores of items, (k, n), where scores are weighted sums.

@@ -23,10 +23,10 @@ from cofactor.ratings.blocks import INTERACTIONS_PER_BLOCK, each_block, products
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.features import FeatureTable, Standardization
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.reranking import Rules, arranged, check_rules
+from cofactor.ratings.reranking import Rules, check_rules, rerank
 from cofactor.ratings.scoring import expected
 from cofactor.ratings.topn import Catalog, Exclusion, Recommendations, highest, ids_of
-from cofactor.text import counted
+from cofactor.text import plural
 
 #: Items whose probability of being liked is looked at first, beyond those asked for, and then at a time.
 _MORE = 10
@@ -150,14 +150,14 @@ def recommended(offer: Offer, users: Any, options: RecommendOptions) -> Recommen
     catalog = offer.catalog
     rows, m = catalog.lookup.asked(users), len(catalog.items)
     k, n = len(rows), min(options.n, m)
-    what = (Argument("n", int(options.n)), f" for {counted(k, 'user', form=',')} asks for {options.n * k:,} items")
+    what = (Argument("n", int(options.n)), f" for {plural(k, 'user', form=',')} asks for {options.n * k:,} items")
     CELLS.check(options.n * k, what, size=n * k)
     allowed, own = catalog.allowed(options.candidates, options.exclude)
     gain, timed_users = _gain(offer.scale, options), offer.timed_users(rows, options.time)
     bonus = np.zeros(0)
     if options.rules is not None:
-        arrangement, allowed = catalog.arrangement(options.rules, allowed, options.n)
-        bonus = arrangement.bonus if arrangement.bonus.any() else bonus
+        plan, allowed = catalog.rerank_plan(options.rules, allowed, options.n)
+        bonus = plan.bonus if plan.bonus.any() else bonus
 
     def search(asked: NDArray[Any], n: int) -> tuple[NDArray[Any], ...]:
         """Return the best n items, scores, shares, and, unless items are ranked by something else, likes."""
@@ -192,7 +192,7 @@ def recommended(offer: Offer, users: Any, options: RecommendOptions) -> Recommen
         whole = zip(search(np.arange(k), n), empty, strict=True)
         best, scores, shares, likes = (_widened(array, options.n, value) for array, value in whole)
     else:
-        best, scores, shares, likes = arranged(search, arrangement, k, m, options.n)
+        best, scores, shares, likes = rerank(search, plan, k, m, options.n)
     if gain is not None and options.rank_by in ("interaction", "gain"):
         there = np.nonzero(best >= 0)
         p = offer.probabilities(timed_users[there[0]], best[there].astype(np.int32))

@@ -17,7 +17,7 @@ from cofactor.checks import as_weights, check_sparse
 from cofactor.columns import find_count, find_timestamp, names_ratings
 from cofactor.datasets.levels import looks_like_ratings
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.frames import as_frame, as_series, collected
+from cofactor.frames import as_frame, as_series, collect
 from cofactor.limits import LARGEST
 from cofactor.model.progress import Monitor
 from cofactor.model.times import the_times
@@ -35,7 +35,7 @@ from cofactor.ratings.interactions import (
     weights_of_entries,
 )
 from cofactor.ratings.ranking.held_out import HeldOut, Trials, popularity_prior
-from cofactor.text import counted, few
+from cofactor.text import plural, shorten
 from cofactor.typing import Pairs, RatingValues, SparseTable
 
 #: The scale of interactions: level 2 for an item with one, level 1 for an item without; only interactions are stored.
@@ -216,7 +216,7 @@ def warn_of_all_again(earlier: Ratings, new: Ratings) -> None:
     wanted = rows * len(new.items) + columns
     place = np.minimum(np.searchsorted(pairs, wanted), len(pairs) - 1)
     if (pairs[place] == wanted).all() and (_weights(new)[place] >= _weights(earlier)).all():
-        those = counted(earlier.n_ratings, "interaction", form=",")
+        those = plural(earlier.n_ratings, "interaction", form=",")
         warn_of(f"the update holds all {those} that the model has, and counts add up; give those alone that are new")
 
 
@@ -247,12 +247,12 @@ def strengths(
     return np.ones(len(weights)) if counts == "binary" else np.where(weights > 1, 1 + np.log(weights), weights)
 
 
-def warn_of_a_robot(interactions: Ratings) -> None:
+def warn_of_dominant_user(interactions: Ratings) -> None:
     """Warn where one of several users has most of the interactions.
 
     Examples
     --------
-    >>> warn_of_a_robot(as_interactions([(u, i) for u in range(20) for i in range(5)]))
+    >>> warn_of_dominant_user(as_interactions([(u, i) for u in range(20) for i in range(5)]))
     """
     sums = np.bincount(interactions.row_of_entry, _weights(interactions), minlength=len(interactions.users))
     most, whole = int(sums.argmax()), sums.sum()
@@ -341,7 +341,7 @@ def _counts(y: Any, n: int, *, named: bool = False, matrix: bool = False) -> NDA
     negative = np.flatnonzero(values < 0)
     if negative.size:
         raise InvalidInputError(
-            f"y holds {counted(negative.size, 'negative count')}, the first of them in row {negative[0]}",
+            f"y holds {plural(negative.size, 'negative count')}, the first of them in row {negative[0]}",
             argument="y",
             advice="leave out pairs without an interaction; of likes and dislikes, or ratings, a rating model learns",
         )
@@ -397,7 +397,7 @@ def counts_apart(X: Any, times: Any = None) -> tuple[Any, Any, Any]:
     >>> counts_apart([("ann", "Up")])
     ([('ann', 'Up')], None, None)
     """
-    X = collected(X)
+    X = collect(X)
     if sparse.issparse(X):
         found = sparse.coo_array(cast(Any, X))
         if looks_like_ratings(found.data):
@@ -515,7 +515,7 @@ def target_of(kinds: NDArray[Any], target: str | None = None) -> str:
         return str(names[next((k for k in order if counts[k] >= _ENOUGH), order[-1])])
     if target not in names:
         raise InvalidInputError(
-            f"no event is of this kind; there are {few(names.tolist())}", argument="target", found=target
+            f"no event is of this kind; there are {shorten(names.tolist())}", argument="target", found=target
         )
     return target
 
@@ -532,7 +532,7 @@ def weights_of_kinds(kinds: NDArray[Any], weights: Mapping[str, float]) -> NDArr
     unknown = [name for name in names.tolist() if name not in weights]
     if unknown:
         raise InvalidInputError(
-            f"of these kinds there was no event in training: {few(unknown)}",
+            f"of these kinds there was no event in training: {shorten(unknown)}",
             argument="kind",
             advice=f"leave these events out, or rename their kind to one of {', '.join(weights)}",
         )

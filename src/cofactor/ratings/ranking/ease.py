@@ -25,7 +25,7 @@ from cofactor.problems.singular import leading_vectors
 from cofactor.ratings.blocks import each_block, each_cut, products_of_rows
 from cofactor.ratings.data import Ratings, entries_of_rows
 from cofactor.ratings.interaction_model import FitInput, Tags
-from cofactor.ratings.ranking.base import POPULARITY_WEIGHT, ImplicitModel, Rows, each_alone
+from cofactor.ratings.ranking.base import POPULARITY_WEIGHT, ImplicitModel, Rows, single_contributions
 from cofactor.ratings.ranking.held_out import HeldOut, Trials, Tuned, climb
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -200,7 +200,7 @@ def _each_rows(n: int, task: Callable[[int, int], object]) -> None:
     each_block(task, n, _ROWS)
 
 
-def weighed_table(
+def multiply_rows(
     weights: Weights, rows: tuple[NDArray[Any], NDArray[Any], NDArray[Any]], first: int, last: int
 ) -> NDArray[np.float32]:
     """Return X W for rows of X, of the items from `first` to `last` - 1.
@@ -260,7 +260,7 @@ def scores_without(solution: Solution, whole: Rows, kept: Rows, asked: Rows) -> 
 
     def through(rows: Rows) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         X = _dense(rows, len(diagonal))
-        return X, (X - weighed_table(weights, rows, 0, len(diagonal))) * diagonal
+        return X, (X - multiply_rows(weights, rows, 0, len(diagonal))) * diagonal
 
     (x, Px), (y, Py) = through(whole), through(kept)
     Pz = Py if asked is kept else through(asked)[1]
@@ -571,10 +571,10 @@ class EASE(ImplicitModel):
 
     def contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
         """See `InteractionModel`."""
-        return each_alone(self._weighted_sums, self._interaction_rows(np.array([user])), items)
+        return single_contributions(self._weighted_sums, self._interaction_rows(np.array([user])), items)
 
     def _weighted_sums(self, rows: Rows, first: int, last: int) -> NDArray[Any]:
-        return weighed_table(self.weights_, rows, first, last)
+        return multiply_rows(self.weights_, rows, first, last)
 
     def _check_learned(self) -> None:
         super()._check_learned()

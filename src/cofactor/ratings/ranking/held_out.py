@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cofactor.kernels.ranking import places
 from cofactor.kernels.threads import parallel_for
 from cofactor.model.progress import Monitor
-from cofactor.problems.choice import ChoiceProblem, ChoiceWeights, bent, log_shares
+from cofactor.problems.choice import ChoiceProblem, ChoiceWeights, at_knot, log_shares
 from cofactor.ratings.data import Ratings, entries_of_rows
 from cofactor.ratings.ids import IdMap
 
@@ -160,7 +160,7 @@ class HeldOut:
     ) -> ChoiceProblem:
         """Return the likelihood of what was held out, of every k-th user if there are many, given features of items."""
         whole = ChoiceProblem(features, self.seen | ~self._known, self._can_come, self.counts / self.usual, precisions)
-        return whole.every(max(1, self.seen.size // _CELLS))
+        return whole.subsample(max(1, self.seen.size // _CELLS))
 
     @cached_property
     def _known(self) -> NDArray[np.bool_]:
@@ -206,7 +206,7 @@ class HeldOut:
         risen = np.bincount(self.chosen[0], found[best] - without)
         return _WEIGHTS[best] if _is_sure(risen, 1.0) else 0.0
 
-    def together(self, tables: Sequence[NDArray[np.float32]]) -> list[int]:
+    def forward_select(self, tables: Sequence[NDArray[np.float32]]) -> list[int]:
         """Return which features make the best lists together, the best alone first.
 
         The next one joins while the gain of interactions rises by more than its standard error over users, or at all
@@ -249,7 +249,7 @@ class HeldOut:
         start, precisions = np.tile([1 / len(features), 0.0], len(features)), np.tile([0, 1 / _BEND**2], len(features))
         while True:
             knots = np.where(bends, medians, _NO_KNOT)
-            columns = [column for feature, knot in zip(features, knots, strict=True) for column in bent(feature, knot)]
+            columns = [column for pair in zip(features, knots, strict=True) for column in at_knot(*pair)]
             found = self.problem(columns, precisions).maximize(start)
             slopes = found.weights.reshape(-1, 2).cumsum(axis=1)
             if not (bends & (slopes.min(axis=1) < 0)).any():

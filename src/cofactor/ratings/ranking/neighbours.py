@@ -18,7 +18,7 @@ from cofactor.model.progress import Monitor
 from cofactor.ratings.blocks import each_block
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.interaction_model import FitInput, Tags
-from cofactor.ratings.ranking.base import POPULARITY_WEIGHT, ImplicitModel, Rows, each_alone
+from cofactor.ratings.ranking.base import POPULARITY_WEIGHT, ImplicitModel, Rows, single_contributions
 from cofactor.ratings.ranking.held_out import HeldOut, Trials, Tuned
 from cofactor.solvers.result import Callback
 
@@ -113,7 +113,7 @@ class _Neighbours(ImplicitModel):
 
     def contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
         """See `InteractionModel`."""
-        return each_alone(self._weighted_sums, self._interaction_rows(np.array([user])), items)
+        return single_contributions(self._weighted_sums, self._interaction_rows(np.array([user])), items)
 
     def _weighted_sums(self, rows: Rows, first: int, last: int) -> NDArray[Any]:
         indptr, items, values = rows

@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_callback, check_choice, make_generator, number
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
-from cofactor.frames import collected
-from cofactor.interrupts import ends_all
+from cofactor.frames import collect
+from cofactor.interrupts import propagates_interrupt
 from cofactor.kernels.choice import add_bent
 from cofactor.kernels.threads import library_limit
 from cofactor.limits import MAX_LEVELS
@@ -24,7 +24,7 @@ from cofactor.model.commit import committed, learned_names
 from cofactor.model.estimator import learned, param
 from cofactor.model.offered import offered_if
 from cofactor.model.progress import Monitor
-from cofactor.progress import tell
+from cofactor.progress import log_line
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.features import FeatureTable, tables_of, unknown_features
@@ -46,8 +46,8 @@ from cofactor.ratings.ranking.counts import (
     holds_no_ratings,
     joined_interactions,
     ratings_in,
-    warn_of_a_robot,
     warn_of_all_again,
+    warn_of_dominant_user,
 )
 from cofactor.ratings.ranking.ease import EASE
 from cofactor.ratings.ranking.held_out import HeldOut
@@ -319,7 +319,7 @@ class Recommender(InteractionModel):
         self.check_params()
         if isinstance(X, ShardedRatings):
             self.require("shards")
-        X = collected(X)
+        X = collect(X)
         of_users, of_items = tables_of(X, user_features, item_features)
         rated = None
         has_kinds = target is not None or kind is not None or holds_kinds(X)
@@ -339,7 +339,7 @@ class Recommender(InteractionModel):
                 rated = replace(rated, user_features=of_users, item_features=of_items)
             interactions = as_interactions(rated.ratings)
         _refuse_unused(user_features, rated)
-        warn_of_a_robot(interactions)
+        warn_of_dominant_user(interactions)
         show = bool(self.verbose)
         with committed(self) as fitted, Monitor(self.callback, show, type(self).__name__) as monitor:
             fitted._fit(interactions, rated, monitor, of_items)
@@ -361,7 +361,7 @@ class Recommender(InteractionModel):
         parts, tables, solutions = map(list, zip(*self._try(models, held_out, monitor, end), strict=True))
         kept = list(range(len(tables)))
         if self.interactions is None and len(held_out.users):
-            kept = held_out.together(tables)
+            kept = held_out.forward_select(tables)
         self.knots_, self.weights_ = np.zeros(len(kept)), np.tile([1 / len(kept), 0.0], (len(kept), 1))
         self.exponent_ = 0.0
         while len(held_out.users):
@@ -442,12 +442,12 @@ class Recommender(InteractionModel):
                 self.tried_["settings"].append(choices)
                 self.tried_["gain"].append(held_out.gain(table))
         except KeyboardInterrupt:
-            if not tried or self.interactions is not None or ends_all():
+            if not tried or self.interactions is not None or propagates_interrupt():
                 raise
-            tell(f"{type(self).__name__}: interrupted; it goes on with the best so far, and Ctrl-C again ends it")
+            log_line(f"{type(self).__name__}: interrupted; it goes on with the best so far, and Ctrl-C again ends it")
         if self.max_seconds is not None and not monitor.stopped and (choosing.stopped or without):
             last, rest = self.tried_["model"][-1], f", without {', '.join(without)}" if without else ""
-            tell(f"{type(self).__name__}: max_seconds={self.max_seconds:g} ended the choice at {last}{rest}")
+            log_line(f"{type(self).__name__}: max_seconds={self.max_seconds:g} ended the choice at {last}{rest}")
         return tried
 
     # ---------------------------------------------------------------- recommending
@@ -865,7 +865,7 @@ class Recommender(InteractionModel):
             Knowing the users given here only.
         """
         check_is_fitted(self)
-        X, new = collected(X), copy.copy(self)
+        X, new = collect(X), copy.copy(self)
         if user_features is not None and self.rating_model_ is None:
             raise unknown_features("user_features")
         if user_features is None and (self.rating_model_ is None or kind is not None or ratings_in(X, y) is None):
@@ -919,7 +919,7 @@ class Recommender(InteractionModel):
         self
         """
         check_is_fitted(self)
-        X = collected(X)
+        X = collect(X)
         if self.rating_model_ is not None and (kind is not None or ratings_in(X, y) is None):
             raise InvalidInputError(
                 "these are interactions without ratings, and this Recommender learned from ratings",
@@ -942,7 +942,8 @@ class Recommender(InteractionModel):
                     warn_of_all_again(earlier, new)
                 both = joined_interactions(earlier, new)
             else:
-                grown.rating_model_ = copy.copy(self.rating_model_).take_in(both, new, user_features, item_features)
+                rating_model = copy.copy(self.rating_model_)
+                grown.rating_model_ = rating_model.apply_update(both, new, user_features, item_features)
             interactions = as_interactions(both)
             grown.implicit_models_ = []
             for part in self.implicit_models_:

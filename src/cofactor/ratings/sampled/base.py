@@ -23,27 +23,26 @@ from cofactor.checks import check_flag, check_jobs, check_number, make_generator
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
-from cofactor.model.parallel import n_side_by_side
-from cofactor.model.state import plain
-from cofactor.problems.users import EntryUsers, Users, UsersHere, UsersInShards
+from cofactor.model.parallel import n_parallel
+from cofactor.model.state import to_plain
+from cofactor.problems.users import EntryUsers, LocalUsers, ShardedUsers, Users
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.interaction_model import FitInput, RowMerge, Tags
-from cofactor.ratings.links import Link, LinkedSides, decompose_mask
 from cofactor.ratings.sampled.chains import (
     FitChains,
     SavedChain,
     check_samples,
     check_state,
     checksum,
-    continued,
+    continue_chains,
     identified_of_chains,
-    in_pieces,
+    in_chunks,
     log_likelihoods,
-    pooled,
-    reunited,
+    pool_samples,
+    restore_samples,
     rows_of_users,
-    run_side_by_side,
+    run_chains,
     with_samples,
 )
 from cofactor.ratings.sampled.fold_in import ConditionalChains, padded_sizes
@@ -57,10 +56,11 @@ from cofactor.ratings.sampled.samples import (
 from cofactor.ratings.scoring import PROBABILITY_DECISIONS
 from cofactor.ratings.shard_folder import StoredUsers, UserArray
 from cofactor.ratings.sharded import ShardedRatings
+from cofactor.ratings.side_information import FeatureMap, SideInformation, decompose_mask
 from cofactor.samplers import Chain, Diagnostics, Kept, Posterior, diagnose, run, to_inference_data
-from cofactor.solvers.parts import Rounds
+from cofactor.solvers.parts import Executor
 from cofactor.solvers.result import Callback
-from cofactor.text import counted
+from cofactor.text import plural
 from cofactor.typing import SideName
 
 #: Parameters that the posterior does not depend on.
@@ -88,7 +88,7 @@ class UserPlan:
         Of all users' rows, for those in shards.
     posterior : callable
         Returns the posterior of a chain, given its users.
-    before : iterable of Rounds
+    before : iterable of Executor
         What was done in shards for it.
     more : mapping from str to ndarray or None
         What else has a row for each user, by its name in the model.
@@ -98,12 +98,12 @@ class UserPlan:
     make: Callable[[int], EntryUsers]
     prior: Any
     posterior: Callable[[Users], Posterior]
-    before: Iterable[Rounds] = ()
+    before: Iterable[Executor] = ()
     more: Mapping[str, NDArray[Any] | None] = field(default_factory=dict)
 
     def __call__(self) -> Posterior:
         """Return the posterior of users in this process."""
-        return self.posterior(UsersHere(self.make(0)))
+        return self.posterior(LocalUsers(self.make(0)))
 
 
 class SampledModel(RatingModel):
@@ -134,7 +134,7 @@ class SampledModel(RatingModel):
     item_bias_ : ndarray of shape (n_items,)
         How far the item's mean score over those users lies above the mean of all items. A model without biases has
         these two too: they are what its factors say of a user, or an item, alone.
-    links_ : tuple of two Link
+    links_ : tuple of two FeatureMap
         What the features of users and of items are made of, in models whose priors are regressed on features.
 
     Notes
@@ -196,7 +196,9 @@ class SampledModel(RatingModel):
     samples_: dict[str, NDArray[np.float32]] = learned()
     chains_: list[Chain] = learned(kind=SavedChain, many=True)
 
-    links_: tuple[Link | None, Link | None] = learned(kind=Link, many=True, saved=False, default=(None, None))
+    links_: tuple[FeatureMap | None, FeatureMap | None] = learned(
+        kind=FeatureMap, many=True, saved=False, default=(None, None)
+    )
 
     #: Means that were found last, or read from a file.
     _means: PosteriorMeans | None = None
@@ -252,7 +254,7 @@ class SampledModel(RatingModel):
         """Biases of the items."""
         return self.means_.items[:, -1]
 
-    def _link(self, side: SideName, ratings: Ratings | None = None) -> Link:
+    def _link(self, side: SideName, ratings: Ratings | None = None) -> FeatureMap:
         """Return the link of users or items, for rows with such ratings if any."""
         link = self.links_[0 if side == "user" else 1]
         assert link is not None
@@ -319,7 +321,7 @@ class SampledModel(RatingModel):
     def _target(self, given: FitInput) -> dict[str, Any]:
         """Return what a posterior depends on: parameters, and checksums of what is given."""
         params = self.get_params(deep=False).items()
-        target: dict[str, Any] = {name: plain(value) for name, value in params if name not in _NOT_OF_TARGET}
+        target: dict[str, Any] = {name: to_plain(value) for name, value in params if name not in _NOT_OF_TARGET}
         tables = zip(("users", "items"), given.features, strict=True)
         features = {f"the features of {name}": None if table is None else table.checksum for name, table in tables}
         return target | {"the ratings": checksum(given.ratings)} | features
@@ -363,12 +365,12 @@ class SampledModel(RatingModel):
             chains, stored = self._run_in_shards(given, plan, chains)
         else:
             n_sweeps = self.n_sweeps + max(chain.n_sweeps for chain in chains)
-            n_turns = -(-len(chains) // n_side_by_side(len(chains), self.n_jobs))
+            n_turns = -(-len(chains) // n_parallel(len(chains), self.n_jobs))
 
             def go_on(chain: Chain, callback: Callback) -> Chain:
                 return self._run(plan(), chain, n_sweeps - chain.n_sweeps, n_turns, callback)
 
-            chains = run_side_by_side(go_on, chains, self.n_jobs, given.monitor.stage)
+            chains = run_chains(go_on, chains, self.n_jobs, given.monitor.stage)
         self._set_chains(given, FitChains(target, chains), stored)
 
     def _run(self, posterior: Posterior, chain: Chain, n_sweeps: int, n_turns: int, callback: Callback | None) -> Chain:
@@ -390,7 +392,7 @@ class SampledModel(RatingModel):
             if before._unfinished is not None:
                 fits.insert(0, before._unfinished)
             if fits[0].chains:
-                return continued(fits, target, self.burn_in, self.thin)
+                return continue_chains(fits, target, self.burn_in, self.thin)
             if hasattr(before, "samples_"):
                 raise InvalidInputError(
                     f"warm_start=True goes on with chains, but {_NO_CHAINS}; go on with the model as it was fitted",
@@ -410,7 +412,7 @@ class SampledModel(RatingModel):
         self._warn_if_interrupted()
         described = {side for side, table in zip(("user", "item"), given.features, strict=True) if table is not None}
         alike = {name: side for name, side in self._sides.items() if side not in described}
-        self.samples_ = pooled(self.chains_, alike, given.ratings)
+        self.samples_ = pool_samples(self.chains_, alike, given.ratings)
         if stored is not None:
             self.stored_users_ = stored
             self.samples_ |= {name: stored.arrays[f"samples_.{name}"] for name in self._of_users}
@@ -430,7 +432,7 @@ class SampledModel(RatingModel):
         why = ", where the callback ended the fit" if stopped else ""
         how = "let it go on until a sample is kept" if stopped else "allow more time, or more sweeps"
         raise InvalidInputError(
-            (f"no sample was kept in {counted(n, 'sweep')}, with ", Argument("burn_in", self.burn_in), why),
+            (f"no sample was kept in {plural(n, 'sweep')}, with ", Argument("burn_in", self.burn_in), why),
             argument="burn_in",
             advice=(how, *goes_on),
         )
@@ -482,13 +484,15 @@ class SampledModel(RatingModel):
         """Return which samples of users are kept, and where."""
         return Kept(self.burn_in, self.thin, self.n_sweeps, folder)
 
-    def _linked_sides(self, given: FitInput, implicit: str | None, n_columns: int) -> tuple[LinkedSides, list[Rounds]]:
+    def _side_information(
+        self, given: FitInput, implicit: str | None, n_columns: int
+    ) -> tuple[SideInformation, list[Executor]]:
         """Return what is known of users and items, the mask of ratings among it, and the parts that found it."""
         ratings: Any = given.ratings
         if isinstance(ratings, Ratings):
-            return LinkedSides.of(ratings, implicit, n_columns, given.features), []
+            return SideInformation.of(ratings, implicit, n_columns, given.features), []
         if implicit is None:
-            return LinkedSides.of_nothing(), []
+            return SideInformation.of_nothing(), []
         sides, parts = decompose_mask(ratings, n_columns, self, self._users_stay(ratings))
         return sides, [parts]
 
@@ -500,8 +504,8 @@ class SampledModel(RatingModel):
         in_folder = self._users_stay(ratings)
         kept = [self._kept(ratings.place(self, step) / "samples" if in_folder else None) for step in steps]
 
-        def begin(step: str, folder: Path | None, make: Callable[[int], Any]) -> Rounds:
-            parts: Rounds = ratings.parts(make, self, step)
+        def begin(step: str, folder: Path | None, make: Callable[[int], Any]) -> Executor:
+            parts: Executor = ratings.parts(make, self, step)
             if folder is not None:
                 folder.mkdir(exist_ok=True)
             return parts
@@ -509,7 +513,7 @@ class SampledModel(RatingModel):
         of_state = [name for name, axes in self._state_only.items() if axes.startswith("training")]
         for chain, step, where in zip(chains, steps, kept, strict=True):
             of_shards = plan.kind, plan.make, plan.prior, padded_sizes(ratings), ratings.n_levels, where
-            users = UsersInShards(partial(begin, step, where.folder), *of_shards)
+            users = ShardedUsers(partial(begin, step, where.folder), *of_shards)
             listener = given.monitor.stage(f"chain {chain.number + 1}")
             self._run(plan.posterior(users), chain, self.n_sweeps, len(chains), listener)
             if chain.interrupted:
@@ -535,7 +539,7 @@ class SampledModel(RatingModel):
         """Join the samples of users that all chains left in files, user by user, and what else there is of users."""
         found = rows_of_users(chains, kept, self._of_users, len(ratings), ratings.user_counts)
         tables = {name: array for name, array in more.items() if array is not None}
-        rows = {name: UserArray(array.dtype, array.shape, in_pieces(array)) for name, array in tables.items()}
+        rows = {name: UserArray(array.dtype, array.shape, in_chunks(array)) for name, array in tables.items()}
         rows |= {f"samples_.{name}": one for name, one in found.items()}
         folder: Any = kept[0].folder
         return StoredUsers.join(ratings.folder, folder, type(self).__name__, self.users_, rows)
@@ -703,7 +707,7 @@ class SampledModel(RatingModel):
         if not isinstance(self.samples_, dict):
             raise InvalidInputError("samples_ is not what a model has")
         check_samples(self.samples_, {name: _shape(axes, self._lengths()) for name, axes in self._sample_axes.items()})
-        self.chains_ = reunited(self.chains_, self._samples_of_chains())
+        self.chains_ = restore_samples(self.chains_, self._samples_of_chains())
         shapes = {name: _shape(axes, self._lengths()) for name, axes in self._state_axes.items()}
         for chain in self.chains_:
             check_state(chain, shapes)

@@ -19,13 +19,12 @@ from cofactor.problems.bpmf import (
     GaussianPosterior,
     GaussianUsers,
     fit_ordered_probit,
-    settle_in_shards,
+    initialize_in_shards,
 )
 from cofactor.problems.least_squares import Ridge, ShardLeastSquares
 from cofactor.problems.priors import NormalWishartPrior
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.interaction_model import FitInput
-from cofactor.ratings.links import Features, Link, Side
 from cofactor.ratings.reasons import products, without_each
 from cofactor.ratings.sampled.base import SampledModel, UserPlan
 from cofactor.ratings.sampled.chains import FitChains
@@ -33,6 +32,7 @@ from cofactor.ratings.sampled.fold_in import PaddedRatings, PaddedShards, padded
 from cofactor.ratings.sampled.probit import TAGS, PosteriorMeans, ProbitDraws, expectation_slopes
 from cofactor.ratings.sampled.samples import Sample, Samples
 from cofactor.ratings.shard_folder import StoredUsers
+from cofactor.ratings.side_information import FeatureMap, Features, RowPattern
 from cofactor.samplers import Posterior
 from cofactor.typing import SideName
 
@@ -110,7 +110,7 @@ class BPMF(SampledModel):
         and `update` need.
     U_, V_, user_bias_, item_bias_ : ndarray
         Posterior means, and what they are good for: see `PosteriorMeans`.
-    links_ : tuple of two Link
+    links_ : tuple of two FeatureMap
         What the features of users and of items are made of.
     mean_ : float
         Mean level ȳ.
@@ -154,7 +154,7 @@ class BPMF(SampledModel):
     n_sweeps: int = param(default=150)
     burn_in: int = param(default=50)
 
-    links_: tuple[Link | None, Link | None] = learned(kind=Link, many=True)
+    links_: tuple[FeatureMap | None, FeatureMap | None] = learned(kind=FeatureMap, many=True)
     means_: PosteriorMeans = learned(kind=PosteriorMeans)
     mean_: float = learned(check=number(low=-np.inf))
     boundaries_: NDArray[np.float64] = learned("levels-1", dtype=np.float64)
@@ -174,21 +174,21 @@ class BPMF(SampledModel):
         ratings: Any = given.ratings
         here = isinstance(ratings, Ratings)
         self.mean_ = ratings.mean_of(np.arange(1, ratings.n_levels + 1))
-        sides, _ = self._linked_sides(given, None, 0)
+        sides, _ = self._side_information(given, None, 0)
         self.links_ = sides.links
         values, noise, (_, m) = self._values(ratings.n_levels), self._fixed_noise, ratings.shape
         prior, items = self._prior("user", sides.users(0)), self._prior("item", sides.items)
         problem, weights = None, ratings.weights if here else None
         if not here:
-            ridge = Ridge(self.n_factors, 1.0, None)  # until a chain is settled
+            ridge = Ridge(self.n_factors, 1.0, None)  # until a chain is initialized
             counts = np.append(ratings.item_counts, 0)
             problem = ShardLeastSquares(PaddedShards(ratings), values, ratings.bounds, counts, ridge)
         mass = float(ratings.n_ratings if weights is None else weights.sum())
         make = partial(_users_of_shard, padded(ratings), values, prior, weights, problem)
 
         def posterior(users: Any) -> Posterior:
-            settle = users.own.settle if problem is None else partial(settle_in_shards, users, problem)
-            return GaussianPosterior(users, settle, mass, values, m + 1, items, noise)
+            initialize = users.own.initialize if problem is None else partial(initialize_in_shards, users, problem)
+            return GaussianPosterior(users, initialize, mass, values, m + 1, items, noise)
 
         return UserPlan(GaussianUsers, make, prior, posterior)
 
@@ -245,12 +245,12 @@ class BPMF(SampledModel):
         return np.asarray((slopes[..., None] * changes).mean(axis=0))
 
     def _fold_in(self, given: FitInput) -> None:
-        self._fold_in_side(given, "user", Side.users(given.ratings), slice(None))
+        self._fold_in_side(given, "user", RowPattern.users(given.ratings), slice(None))
 
     def _fold_in_items(self, given: FitInput) -> None:
-        self._fold_in_side(given, "item", Side.items(given.ratings), given.ratings.to_csr)
+        self._fold_in_side(given, "item", RowPattern.items(given.ratings), given.ratings.to_csr)
 
-    def _fold_in_side(self, given: FitInput, side: SideName, rows: Side, order: slice | NDArray[Any]) -> None:
+    def _fold_in_side(self, given: FitInput, side: SideName, rows: RowPattern, order: slice | NDArray[Any]) -> None:
         """Draw the rows of new users, or items, under each of some samples; their ratings are in that order."""
         ratings, chains = given.ratings, self._chains_of(given, side)
         n, samples, others = len(chains.before), chains.samples, "V" if side == "user" else "U"

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.interrupts import ends_all
+from cofactor.interrupts import propagates_interrupt
 from cofactor.kernels.threads import thread_limit
-from cofactor.model.parallel import side_by_side
+from cofactor.model.parallel import run_parallel
 from cofactor.model.state import check_array, member
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.shard_folder import UserArray
@@ -24,7 +24,7 @@ from cofactor.samplers import Chain, Kept, SampleFile
 from cofactor.solvers.result import Callback, Progress
 
 #: Bytes of samples that are read at a time to be joined.
-_PIECE = 1 << 24
+_CHUNK = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class FitChains:
     chains: list[Chain]
 
 
-def continued(fits: list[FitChains], target: Mapping[str, Any], burn_in: int, thin: int) -> list[Chain]:
+def continue_chains(fits: list[FitChains], target: Mapping[str, Any], burn_in: int, thin: int) -> list[Chain]:
     """Return copies of the latest chains that drew from the same posterior; there must be some.
 
     Parameters
@@ -135,7 +135,7 @@ class _Interrupt:
         return note
 
 
-def run_side_by_side(
+def run_chains(
     go_on: Callable[[Chain, Callback], Chain],
     chains: list[Chain],
     n_jobs: int | None,
@@ -143,7 +143,7 @@ def run_side_by_side(
 ) -> list[Chain]:
     """Run chains through joblib. An interrupt from the keyboard ends all of them, each after its present sweep.
 
-    It is raised again where it ends everything (`cofactor.interrupts.ending_all`).
+    It is raised again where it ends everything (`cofactor.interrupts.propagate_interrupt`).
 
     Parameters
     ----------
@@ -167,10 +167,10 @@ def run_side_by_side(
         return chain
 
     try:
-        return side_by_side(task, [(chain,) for chain in chains], len(chains), n_jobs)
+        return run_parallel(task, [(chain,) for chain in chains], len(chains), n_jobs)
     except KeyboardInterrupt:
         interrupt.ask()
-        if ends_all():
+        if propagates_interrupt():
             raise
         for chain in chains:
             chain.interrupted = True
@@ -193,7 +193,7 @@ class SavedChain:
 
     @staticmethod
     def from_state(state: Any) -> Chain:
-        """Rebuild a chain, without its samples: `reunited` has to follow."""
+        """Rebuild a chain, without its samples: `restore_samples` has to follow."""
         kept = member(state, "kept_sweeps", list)
         values = [float(value) for value in member(state, "log_likelihood", list)]
         if not all(type(sweep) is int for sweep in kept) or sorted({0, *kept, len(values) + 1})[1:-1] != kept:
@@ -202,7 +202,7 @@ class SavedChain:
         return Chain(number, seed, arrays, {}, kept, values, [0.0] * len(values))
 
 
-def reunited(chains: Sequence[Chain], samples: dict[str, NDArray[Any]]) -> list[Chain]:
+def restore_samples(chains: Sequence[Chain], samples: dict[str, NDArray[Any]]) -> list[Chain]:
     """Return chains read from a file with their samples, of which there must be as many as they have, or no chain."""
     found, n = sum(chain.n_samples for chain in chains), len(next(iter(samples.values())))
     if found not in (0, n):
@@ -219,7 +219,7 @@ def with_samples(chains: list[Chain], samples: dict[str, NDArray[Any]]) -> list[
     ]
 
 
-def pooled(chains: list[Chain], sides: Mapping[str, str], ratings: Ratings) -> dict[str, NDArray[np.float32]]:
+def pool_samples(chains: list[Chain], sides: Mapping[str, str], ratings: Ratings) -> dict[str, NDArray[np.float32]]:
     """Return the samples of all chains that are in memory, one chain after the other.
 
     Of users and items without ratings nothing is known: they are as cold ones, the last.
@@ -286,7 +286,7 @@ def _by_user(files: list[list[tuple[int, SampleFile]]], counts: NDArray[np.int64
     [cold] = read(last, last[0][1].shape[0] - 1, last[0][1].shape[0])
     for shard in files:
         n = shard[0][1].shape[0]
-        size = max(1, _PIECE // max(cold.nbytes, 1))
+        size = max(1, _CHUNK // max(cold.nbytes, 1))
         for lo in range(0, n, size):
             rows = read(shard, lo, min(lo + size, n))
             unrated = np.flatnonzero(counts[first + lo : first + lo + len(rows)] == 0)
@@ -295,9 +295,9 @@ def _by_user(files: list[list[tuple[int, SampleFile]]], counts: NDArray[np.int64
         first += n
 
 
-def in_pieces(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
+def in_chunks(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
     """Return some rows after others."""
-    size = max(1, _PIECE // max(array[:1].nbytes, 1))
+    size = max(1, _CHUNK // max(array[:1].nbytes, 1))
     return (array[lo : lo + size] for lo in range(0, len(array), size))
 
 

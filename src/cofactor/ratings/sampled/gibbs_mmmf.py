@@ -25,13 +25,13 @@ from cofactor.problems.max_margin import BuffetPosterior, FixedPrior, HingePoste
 from cofactor.problems.priors import LinkedPrior
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.interaction_model import FitInput, RowMerge, Tags
-from cofactor.ratings.links import Features, Link, Side
 from cofactor.ratings.sampled.base import SampledModel, UserPlan
 from cofactor.ratings.sampled.chains import FitChains
 from cofactor.ratings.sampled.fold_in import ConditionalChains, PaddedRatings, padded
 from cofactor.ratings.sampled.samples import Draws, Sample, SampledScorer, Samples
 from cofactor.ratings.scoring import COUNT, PROBABILITY_DECISIONS
 from cofactor.ratings.shard_folder import StoredUsers
+from cofactor.ratings.side_information import FeatureMap, Features, RowPattern
 from cofactor.samplers import Posterior
 from cofactor.typing import SideName
 
@@ -305,7 +305,7 @@ class GibbsMMMF(HingeModel):
 
     def _prepare(self, given: FitInput) -> UserPlan:
         ratings, row_prior, thresholds = given.ratings, self._row_prior, self._threshold_prior
-        sides, before = self._linked_sides(given, self.implicit, self.n_implicit)
+        sides, before = self._side_information(given, self.implicit, self.n_implicit)
         of_users, of_items = sides.links
         self.user_projection_, self.item_projection_ = of_users.projection, of_items.projection
         make = partial(_users_of_shard, padded(ratings), row_prior, sides.users, *self._hinges, self.biases)
@@ -331,7 +331,7 @@ class GibbsMMMF(HingeModel):
 
     def _fold_in(self, given: FitInput) -> None:
         chains, n = self._chains_of(given, "user"), len(given.ratings.users) + 1
-        prior = self._row_prior("user", self._features("user", Side.users(given.ratings)))
+        prior = self._row_prior("user", self._features("user", RowPattern.users(given.ratings)))
 
         def of_sample(sample: Sample) -> tuple[NDArray[Any], tuple[Any, Any], NDArray[Any]]:
             means = prior.means(sample, n).astype(float)
@@ -342,7 +342,7 @@ class GibbsMMMF(HingeModel):
 
     def _fold_in_items(self, given: FitInput) -> None:
         chains, m = self._chains_of(given, "item"), len(given.ratings.items) + 1
-        prior = self._row_prior("item", self._features("item", Side.items(given.ratings)))
+        prior = self._row_prior("item", self._features("item", RowPattern.items(given.ratings)))
 
         def of_sample(sample: Sample, U: NDArray[Any]) -> tuple[Any, ...]:
             means = prior.means(sample, m).astype(float)
@@ -350,10 +350,10 @@ class GibbsMMMF(HingeModel):
 
         self._draw_items(given, chains, of_sample)
 
-    def _features(self, side: SideName, rows: Side) -> Features:
+    def _features(self, side: SideName, rows: RowPattern) -> Features:
         """Return the features of users, or items, with such ratings."""
         projection = self.user_projection_ if side == "user" else self.item_projection_
-        return Link(f"{side}_features", projection=projection).features(rows, None)
+        return FeatureMap(f"{side}_features", projection=projection).features(rows, None)
 
     def _merge_rows(self, part: Self, merge: RowMerge) -> None:
         super()._merge_rows(part, merge)

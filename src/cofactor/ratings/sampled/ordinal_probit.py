@@ -30,7 +30,6 @@ from cofactor.problems.priors import BiasedPrior
 from cofactor.problems.users import Users
 from cofactor.ratings.data import Ratings, as_ratings, merged
 from cofactor.ratings.interaction_model import FitInput, RowMerge
-from cofactor.ratings.links import Link, Side
 from cofactor.ratings.lookup import Lookup, TimedUsers
 from cofactor.ratings.reasons import products, with_constant, without_each
 from cofactor.ratings.sampled.base import SampledModel, UserPlan
@@ -41,8 +40,9 @@ from cofactor.ratings.sampled.samples import SampledScorer, Samples, SampleSubse
 from cofactor.ratings.scoring import Criterion, Expectation
 from cofactor.ratings.shard_folder import StoredUsers
 from cofactor.ratings.sharded import ShardedRatings
+from cofactor.ratings.side_information import FeatureMap, RowPattern
 from cofactor.samplers import Posterior, State
-from cofactor.text import counted
+from cofactor.text import plural
 from cofactor.typing import Ids, Pairs, RatingValues, SideFeatures, SideName, SparseTable
 
 #: Arrays of a sample, and of the state of a chain besides, and the names of their axes: see `SampledModel`.
@@ -364,7 +364,7 @@ class OrdinalProbit(SampledModel):
     thresholds_ : ndarray of shape (n_users, R - 1)
         Posterior means of the boundaries between the levels for each user. A user's bias and thresholds are known
         together only: ratings tell how far one lies from the others.
-    links_ : tuple of two Link
+    links_ : tuple of two FeatureMap
         What the features of users and of items are made of; None for a side that cannot be folded in any more.
     is_shadow_ : ndarray of shape (n,), bool
         Which users were not in training, but followed it as shadow users (see `fit`).
@@ -438,7 +438,7 @@ class OrdinalProbit(SampledModel):
     n_implicit: int | str = param(whole(also=["auto"]), default="auto")
     time: bool = param(check_flag, default=False)
 
-    links_: tuple[Link | None, Link | None] = learned(kind=Link, many=True)
+    links_: tuple[FeatureMap | None, FeatureMap | None] = learned(kind=FeatureMap, many=True)
     means_: PosteriorMeans = learned(kind=PosteriorMeans)
     n_factors_: int = learned(check=whole())
     n_implicit_: int = learned(check=whole())
@@ -587,7 +587,7 @@ class OrdinalProbit(SampledModel):
 
     def _prepare(self, given: FitInput) -> UserPlan:
         ratings, rank = given.ratings, self._ranks(given.ratings)
-        sides, before = self._linked_sides(given, self.implicit, rank.implicit)
+        sides, before = self._side_information(given, self.implicit, rank.implicit)
         moments = moments_of(ratings) if self.time else None
         self.n_factors_, self.n_implicit_, self.links_ = rank.factors, rank.implicit, sides.links
         self.past_ = None if moments is None else RatingTimes.of(moments)
@@ -595,7 +595,7 @@ class OrdinalProbit(SampledModel):
         p, (_, m), level_counts = rank.factors + 1, ratings.shape, ratings.level_counts
         items, followers = BiasedPrior("item", p, sides.items), None
         if given.shadow is not None:
-            of_shadow = self._link("user", given.shadow).features(Side.users(given.shadow), given.user_features)
+            of_shadow = self._link("user", given.shadow).features(RowPattern.users(given.shadow), given.user_features)
             followers = padded(given.shadow), BiasedPrior("user", p, of_shadow)
 
         def posterior(users: Users) -> Posterior:
@@ -620,7 +620,7 @@ class OrdinalProbit(SampledModel):
     def _set_chains(self, given: FitInput, fit: FitChains, stored: StoredUsers | None = None) -> None:
         super()._set_chains(given, fit, stored)
         if stored is not None and _PROJECTION in stored.arrays:
-            of_users, of_items = cast("tuple[Link, Link]", self.links_)
+            of_users, of_items = cast("tuple[FeatureMap, FeatureMap]", self.links_)
             self.links_ = of_users, replace(of_items, projection=stored.arrays[_PROJECTION])
 
     def _target(self, given: FitInput) -> dict[str, Any]:
@@ -698,7 +698,7 @@ class OrdinalProbit(SampledModel):
         """Run a short chain for each user under each of some samples of items and priors."""
         ratings, chains, p = given.ratings, self._chains_of(given, "user"), self.n_factors_ + 1
         data, n, samples = PaddedRatings.of(ratings), len(ratings.users) + 1, chains.samples
-        features = self._link("user", ratings).features(Side.users(ratings), given.user_features)
+        features = self._link("user", ratings).features(RowPattern.users(ratings), given.user_features)
         prior = BiasedPrior("user", p, features)
         state, drift = _of_prior(prior, samples), FoldInDrift(self.past_, ratings, chains)
         precision, means = prior.precision(state), prior.means(state, n)
@@ -718,7 +718,7 @@ class OrdinalProbit(SampledModel):
         """Run a short chain for each item under each of some samples, with rows, thresholds and drift of the users."""
         ratings, chains, p = given.ratings, self._chains_of(given, "item"), self.n_factors_ + 1
         data, m, samples = PaddedRatings.of(ratings), len(ratings.items) + 1, chains.samples
-        side = Side.items(ratings).among(~self.is_shadow_)
+        side = RowPattern.items(ratings).among(~self.is_shadow_)
         prior = BiasedPrior("item", p, self._link("item", ratings).features(side, given.item_features))
         state, levels = _of_prior(prior, samples), data.levels[data.to_csr]
         drifts = [(np.zeros(len(levels)), np.ones(len(levels)))] * len(samples)
@@ -764,7 +764,7 @@ class OrdinalProbit(SampledModel):
         grown = link.with_columns(where, len(merge.ids))
         self.links_ = (self.links_[0], grown) if k else (grown, self.links_[1])
 
-    def _link(self, side: SideName, ratings: Ratings | None = None) -> Link:
+    def _link(self, side: SideName, ratings: Ratings | None = None) -> FeatureMap:
         """Return the link of users or items, for rows with such ratings if any."""
         link = self.links_[0 if side == "user" else 1]
         if link is None or (link.foreign and ratings is not None and ratings.n_ratings):
@@ -892,7 +892,7 @@ def _read_shadow(given: Any, training: Ratings, duplicates: Any, unknown_items: 
     if known.any():
         first = shadow.users.ids[known].tolist()[0]
         raise InvalidInputError(
-            f"shadow holds {counted(int(known.sum()), 'user')} of X, the first is {first!r}: users in "
+            f"shadow holds {plural(int(known.sum()), 'user')} of X, the first is {first!r}: users in "
             "training cannot be shadow users; give all ratings of a user in one of them, and other users other ids",
             argument="shadow",
         )

@@ -30,7 +30,7 @@ from cofactor.kernels.ranking import rough_expectations
 from cofactor.kernels.threads import library_limit
 from cofactor.model.state import check_array
 from cofactor.ratings.interaction_model import Tags
-from cofactor.ratings.sampled.samples import Draws, spaced
+from cofactor.ratings.sampled.samples import Draws, evenly_spaced
 from cofactor.ratings.scoring import Criterion, Expectation
 
 _Array = NDArray[np.float64]
@@ -134,7 +134,7 @@ class PosteriorMeans:
             return fitted.frames[chosen]
         n_draws = len(self.samples["U"])
         with library_limit(1, "blas"):
-            reference = _reference([self._rows(s) for s in spaced(n_draws, _REFERENCE_DRAWS)])
+            reference = _reference([self._rows(s) for s in evenly_spaced(n_draws, _REFERENCE_DRAWS)])
             return np.array([self._frame(s, reference) for s in range(n_draws)], dtype=np.float32)
 
     @cached_property

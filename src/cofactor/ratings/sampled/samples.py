@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from cofactor.kernels.gibbs import samples_of
 from cofactor.ratings.scoring import Criterion, Expectation, ProbabilityScorer, of_all_pairs
-from cofactor.ratings.shard_folder import copied
+from cofactor.ratings.shard_folder import copy_samples
 
 #: Arrays of all samples, which are along the first axis; and those of one.
 Samples = Mapping[str, NDArray[np.float32]]
@@ -28,15 +28,15 @@ Sample = dict[str, NDArray[np.float32]]
 N_COARSE, N_RESCORED = 8, 50
 
 #: Bytes of samples that are copied at a time.
-_PIECE = 1 << 20
+_CHUNK = 1 << 20
 
 
-def spaced(n_samples: int, n: int) -> NDArray[np.int64]:
+def evenly_spaced(n_samples: int, n: int) -> NDArray[np.int64]:
     """Return the numbers of n samples, or of all if there are not so many, evenly spaced.
 
     Examples
     --------
-    >>> spaced(9, 3), spaced(2, 3)
+    >>> evenly_spaced(9, 3), evenly_spaced(2, 3)
     (array([0, 4, 8]), array([0, 1]))
     """
     return np.unique(np.linspace(0, n_samples - 1, min(n, n_samples)).round().astype(np.int64))
@@ -65,7 +65,7 @@ class SampleSubset:
     """
 
     def __init__(self, whole: dict[str, NDArray[np.float32]], n: int) -> None:
-        self.whole, self.where = whole, spaced(len(whole["U"]), n)
+        self.whole, self.where = whole, evenly_spaced(len(whole["U"]), n)
         self._n, self._chosen = n, dict[str, NDArray[np.float32]]()
 
     def __len__(self) -> int:
@@ -77,7 +77,7 @@ class SampleSubset:
         if len(self) == len(whole) and whole.flags.c_contiguous:
             return whole
         if name not in self._chosen:
-            self._chosen[name] = copied(whole, self.where) if whole.ndim > 2 else whole[self.where]
+            self._chosen[name] = copy_samples(whole, self.where) if whole.ndim > 2 else whole[self.where]
         return self._chosen[name]
 
     def __iter__(self) -> Iterator[Sample]:
@@ -92,7 +92,7 @@ class SampleSubset:
 # -------------------------------------------------------------------- samples of some users
 
 
-def lie_by_user(samples: Samples) -> bool:
+def is_user_major(samples: Samples) -> bool:
     """Return whether the samples of a user lie together, and not those of all users."""
     return not samples["U"].flags.c_contiguous
 
@@ -138,7 +138,7 @@ def in_groups(
     order = np.argsort(users, kind="stable")
     some, first = np.unique(users[order], return_index=True)
     ends = np.append(first, len(users))
-    size = max(1, _PIECE // sum(samples[name][:, 0].nbytes for name in names))
+    size = max(1, _CHUNK // sum(samples[name][:, 0].nbytes for name in names))
     out = None
     for lo in range(0, max(len(some), 1), size):
         hi = min(lo + size, len(some))
@@ -211,14 +211,14 @@ class SampledScorer(ProbabilityScorer):
 
     def _by_some(self, users: Any, items: NDArray[Any], criterion: Criterion, n_samples: int) -> NDArray[Any]:
         samples = self.samples
-        if lie_by_user(samples):
+        if is_user_major(samples):
             samples, users = of_users(samples, self.of_users, users), np.arange(len(users), dtype=np.int32)
-        some = spaced(len(samples["U"]), n_samples)
+        some = evenly_spaced(len(samples["U"]), n_samples)
         return np.asarray(self.draws(samples).coarse_scores(users, items, criterion, some))
 
     def by_users(self, function: Callable[..., NDArray[Any]], users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         """Return a function of `draws` and pairs."""
-        if not lie_by_user(self.samples):
+        if not is_user_major(self.samples):
             return function(self.draws(self.samples), users, items)
 
         def of_samples(samples: Samples, *pairs: NDArray[Any]) -> NDArray[Any]:

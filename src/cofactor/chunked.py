@@ -1,10 +1,10 @@
-"""Tables that are seen in passes, some of their rows at a time; to sums over rows a table in memory is one part.
+"""Tables in chunks of rows, which are read again in each pass; to sums over rows a table in memory is one chunk.
 
 What is a sum over rows is written once for both::
 
     total = None
-    for part, some in together(X, weights):
-        total = added(total, part.T @ some)
+    for chunk, some in zip_chunks(X, weights):
+        total = accumulate(total, chunk.T @ some)
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-#: Numbers of a part of a dense table: 33 MB in double precision.
-CELLS = 1 << 22
+#: Numbers in a chunk of a dense table: 33 MB in double precision.
+CHUNK_CELLS = 1 << 22
 
 
-class InPasses:
-    """A table whose rows are read again in each pass, in parts, always in the same order.
+class ChunkedTable:
+    """A table whose rows are read again in each pass, in chunks, always the same.
 
     Parameters
     ----------
     read : callable
-        Begins a pass: an iterator of the parts, ndarrays or csr_arrays of D columns.
+        Begins a pass: an iterator of chunks, ndarrays or csr_arrays of D columns.
     shape : tuple of int
         Numbers of rows and columns, (n, D).
     size : int
         Numbers that are stored.
     sparse : bool
-        Whether parts are sparse.
+        Whether chunks are sparse.
 
     Examples
     --------
-    >>> table = InPasses(lambda: iter([np.eye(2), 3 * np.eye(2)]), (4, 2), size=8, sparse=False)
-    >>> [float(part.sum()) for part in table.map(lambda part: part + 1)]
+    >>> table = ChunkedTable(lambda: iter([np.eye(2), 3 * np.eye(2)]), (4, 2), size=8, sparse=False)
+    >>> [float(chunk.sum()) for chunk in table.map(lambda chunk: chunk + 1)]
     [6.0, 10.0]
     >>> table[np.array([1, 2])].tolist()
     [[0.0, 1.0], [3.0, 0.0]]
@@ -50,36 +50,36 @@ class InPasses:
         self._rows: NDArray[np.int64] | None = None
 
     def __iter__(self) -> Iterator[Any]:
-        """Read the rows once, in parts that are not empty."""
+        """Read the rows once, in chunks that are not empty."""
         at = 0
-        for part in self._read():
-            start, at = at, at + part.shape[0]
+        for chunk in self._read():
+            start, at = at, at + chunk.shape[0]
             if self._rows is not None:
                 low, high = np.searchsorted(self._rows, (start, at))
                 if low == high:
                     continue
-                if high - low < part.shape[0]:
-                    part = part[self._rows[low:high] - start]
+                if high - low < chunk.shape[0]:
+                    chunk = chunk[self._rows[low:high] - start]
             for change in self._changes:
-                part = change(part)
-            yield part
+                chunk = change(chunk)
+            yield chunk
 
     def map(
         self, change: Callable[[Any], Any], n_columns: int | None = None, *, sparse: bool | None = None
-    ) -> InPasses:
-        """Return the table of changed parts: each row of them follows from the row that it was."""
+    ) -> ChunkedTable:
+        """Return the table of changed chunks: each row of them follows from the row that it was."""
         found = copy.copy(self)
         found._changes = (*self._changes, change)
         found.sparse = self.sparse if sparse is None else sparse
         found.shape = self.shape[0], self.shape[1] if n_columns is None else n_columns
         return found
 
-    def astype(self, dtype: Any, copy: bool = True) -> InPasses:
+    def astype(self, dtype: Any, copy: bool = True) -> ChunkedTable:
         """Return the table in another precision."""
-        return self.map(lambda part: part.astype(dtype, copy=copy))
+        return self.map(lambda chunk: chunk.astype(dtype, copy=copy))
 
-    def only(self, rows: NDArray[np.int64]) -> InPasses:
-        """Return the table of some rows, whose numbers ascend; it is seen in passes too."""
+    def take(self, rows: NDArray[np.int64]) -> ChunkedTable:
+        """Return the table of some rows, whose numbers ascend; it is chunked too."""
         found = copy.copy(self)
         found._rows = rows if self._rows is None else self._rows[rows]
         found.shape = len(rows), self.shape[1]
@@ -88,10 +88,10 @@ class InPasses:
 
     def __getitem__(self, rows: NDArray[np.int64]) -> Any:
         """Return some rows, whose numbers ascend, as a table in memory."""
-        return stacked(self.only(rows))
+        return vstack(self.take(rows))
 
 
-class Mapped:
+class MappedTable:
     """Rows of a table in memory that are changed when they are asked for: dense, where a whole table would be too much.
 
     Parameters
@@ -104,7 +104,7 @@ class Mapped:
 
     Examples
     --------
-    >>> Mapped(np.arange(4.0)[:, None], lambda part: part * [1, 2], 2)[1:3]
+    >>> MappedTable(np.arange(4.0)[:, None], lambda chunk: chunk * [1, 2], 2)[1:3]
     array([[1., 2.],
            [2., 4.]])
     """
@@ -118,11 +118,11 @@ class Mapped:
             return self._change(self._table[which])
         columns = which[1]
         n_columns = len(np.arange(self.shape[1])[columns])
-        return Mapped(self._table, lambda part: self._change(part)[:, columns], n_columns)
+        return MappedTable(self._table, lambda chunk: self._change(chunk)[:, columns], n_columns)
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
-        """Make all rows once, in parts."""
-        for rows in batches(self.shape[0], max(1, CELLS // self.shape[1])):
+        """Make all rows once, in chunks."""
+        for rows in batches(self.shape[0], max(1, CHUNK_CELLS // self.shape[1])):
             yield self[rows]
 
 
@@ -144,51 +144,51 @@ def as_dense(table: Any) -> NDArray[np.float64]:
     return np.asarray(table.toarray() if is_sparse(table) else table, dtype=np.float64)
 
 
-def in_parts(table: Any) -> bool:
-    """Return whether a table is seen in parts, and not in memory as a whole."""
-    return isinstance(table, InPasses | Mapped)
+def is_chunked(table: Any) -> bool:
+    """Return whether a table comes in chunks, and is not in memory as a whole."""
+    return isinstance(table, ChunkedTable | MappedTable)
 
 
-def rows_of(table: Any, rows: NDArray[np.int64]) -> Any:
-    """Return some rows, whose numbers ascend, of a table: in memory, or in passes as the table is."""
-    return table.only(rows) if isinstance(table, InPasses) else table[rows]
+def take_rows(table: Any, rows: NDArray[np.int64]) -> Any:
+    """Return some rows, whose numbers ascend, of a table: in memory, or chunked as the table is."""
+    return table.take(rows) if isinstance(table, ChunkedTable) else table[rows]
 
 
-def together(table: Any, *others: Any) -> Iterator[tuple[Any, ...]]:
-    """Yield parts of a table, each with the same rows of others; a table in memory is one part.
+def zip_chunks(table: Any, *others: Any) -> Iterator[tuple[Any, ...]]:
+    """Yield chunks of a table, each with the same rows of others; a table in memory is one chunk.
 
     Parameters
     ----------
-    table : ndarray, csr_array, InPasses or Mapped, of n rows
-    *others : ndarray, csr_array, Mapped, or None
+    table : ndarray, csr_array, ChunkedTable or MappedTable, of n rows
+    *others : ndarray, csr_array, MappedTable, or None
         Of n rows too; None stays None.
 
     Examples
     --------
-    >>> [len(part) for part, none in together(np.eye(3), None)]
+    >>> [len(chunk) for chunk, none in zip_chunks(np.eye(3), None)]
     [3]
     """
-    if not in_parts(table):
+    if not is_chunked(table):
         yield table, *others
         return
     at = 0
-    for part in table:
-        rows = slice(at, at + part.shape[0])
+    for chunk in table:
+        rows = slice(at, at + chunk.shape[0])
         at = rows.stop
-        yield part, *(None if other is None else other[rows] for other in others)
+        yield chunk, *(None if other is None else other[rows] for other in others)
 
 
-def added(total: Any, part: Any) -> Any:
-    """Return a total with a part added, in its memory; None is the total of nothing."""
+def accumulate(total: Any, chunk: Any) -> Any:
+    """Return a total with a chunk added, in its memory; None is the total of nothing."""
     if total is None:
-        return part
-    total += part
+        return chunk
+    total += chunk
     return total
 
 
-def stacked(parts: Iterable[Any]) -> Any:
-    """Return parts as one table; a single part as it is."""
-    found = list(parts)
+def vstack(chunks: Iterable[Any]) -> Any:
+    """Return chunks as one table, sparse if one of several is; a single chunk as it is."""
+    found = list(chunks)
     if len(found) == 1:
         return found[0]
-    return sparse.csr_array(sparse.vstack(found)) if sparse.issparse(found[0]) else np.concatenate(found)
+    return sparse.csr_array(sparse.vstack(found)) if any(map(sparse.issparse, found)) else np.concatenate(found)

@@ -24,11 +24,11 @@ from typing import Any, NoReturn, Self
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit, n_threads, thread_limit
 from cofactor.server.app import ROUTES, application
+from cofactor.server.auth import Access, served_hosts
 from cofactor.server.filters import FilterFolder
-from cofactor.server.guarding import Access, served_hosts
-from cofactor.server.observing import ForwardedLog, Measures, StandardError, log
+from cofactor.server.monitoring import ForwardedLog, Measures, StandardError, log
 from cofactor.server.operations import Limits
-from cofactor.server.working import DRAIN, GRACE, READY, Listening, Worker
+from cofactor.server.worker import DRAIN, GRACE, READY, Listening, Worker
 from cofactor.service.served import Content, FileVersion, ModelFile, Served
 
 _MOMENT = 0.1  #: seconds in which a disk answers, as a rule
@@ -128,7 +128,7 @@ _PATIENCE = 8  #: workers that may end at once before one was ever ready
 _LATE = 5.0  #: seconds beyond the grace after which a worker is killed
 
 
-def rehearse(served: Served) -> None:
+def _warm_up(served: Served) -> None:
     """Let a model answer a question of each kind, so that all it needs is compiled; start no thread meanwhile.
 
     Parameters
@@ -140,7 +140,7 @@ def rehearse(served: Served) -> None:
     Threads of OpenBLAS, which there may be, end before a process forks. Those of OpenMP do not.
     """
     with thread_limit(1), library_limit(1, "openmp"):
-        served.service.rehearse()
+        served.service.warm_up()
 
 
 @dataclass(eq=False)
@@ -195,8 +195,8 @@ class Supervisor:
         """Serve until SIGTERM or SIGINT; SIGHUP asks that all files be read again."""
         with _Signals() as signals:
             for served in self.models.values():
-                rehearse(served)
-            gc.freeze()  # see _settle; imports and models leave little to free, and a search takes a fifth of a second
+                _warm_up(served)
+            gc.freeze()  # as in _look; imports and models leave little to free, and a search takes a fifth of a second
             self.listening.open()
             address = self.listening.getsockname()
             log("listening", host=address[0], port=address[1], models=list(self.models), pid=os.getpid())
@@ -348,7 +348,10 @@ class Supervisor:
         if read:
             self.models |= {served.name: served for served in read}
             self.generation += 1
-            _settle()
+            # Free what old models held, and let no search for garbage write to the pages of the rest.
+            gc.unfreeze()
+            gc.collect()
+            gc.freeze()
 
     def _read(self, source: ModelFile, content: Content | Exception) -> Served | None:
         """Return the model in a file that changed; None if the one that is served must stay."""
@@ -358,7 +361,7 @@ class Supervisor:
                 raise content
             served = source.served(content)
             self.models[source.name].check_successor(served)
-            rehearse(served)
+            _warm_up(served)
         except Exception as error:  # whatever it is, the one that is served is none the worse
             self.measures.count_reload(source.name, "refused")
             log("refused", logging.ERROR, model=source.name, file=source.file, error=str(error) or repr(error))
@@ -406,13 +409,6 @@ def _is_new(child: _Child) -> bool:
 def _send(child: _Child, number: signal.Signals) -> None:
     with suppress(ProcessLookupError):
         os.kill(child.pid, number)
-
-
-def _settle() -> None:
-    """Free what is no more needed, and keep the rest where it is: a search for garbage would write to all of it."""
-    gc.unfreeze()
-    gc.collect()
-    gc.freeze()
 
 
 def run(
@@ -486,7 +482,7 @@ def run(
 def _alone(models: Mapping[str, Served], listening: Listening, worker: Worker, begun: Callable[[], object]) -> None:
     """Answer in this process."""
     for served in models.values():
-        rehearse(served)
+        _warm_up(served)
     listening.open()
     log("listening", host=listening.getsockname()[0], port=listening.getsockname()[1], models=list(models))
     log("ready", models={name: served.sha256 for name, served in models.items()}, workers=1)

@@ -22,7 +22,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.features import FeatureTable, Standardization, unknown_features
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.sharded import ShardedRatings
-from cofactor.solvers.parts import Answer, Part, Question, Rounds
+from cofactor.solvers.parts import Answer, Executor, Part, Question
 
 #: Features of rows, and of one more: dense, sparse, or none.
 Features = NDArray[np.float64] | sparse.csr_array | None
@@ -39,7 +39,7 @@ _EXACT = 1 << 22
 
 
 @dataclass(frozen=True)
-class MaskLink:
+class MaskSVD:
     r"""Features of users and items from the pattern of ratings alone: a truncated SVD of the scaled 0/1 mask.
 
     .. math::
@@ -68,8 +68,8 @@ class MaskLink:
     item_projection: NDArray[np.float32]
 
     @classmethod
-    def of(cls, ratings: Ratings, n_columns: int) -> MaskLink:
-        """Return the link with at most `n_columns` columns: no more than the mask's rank."""
+    def of(cls, ratings: Ratings, n_columns: int) -> MaskSVD:
+        """Return them with at most `n_columns` columns: no more than the mask's rank."""
         n, m = ratings.shape
         by_item = 1 / np.sqrt(ratings.item_counts + SHRINKAGE)
         by_user = 1 / np.sqrt(ratings.user_counts + SHRINKAGE)
@@ -97,8 +97,8 @@ def project_rows(
 
 
 @dataclass(frozen=True)
-class Side:
-    """Users, or items, and the columns where each has ratings."""
+class RowPattern:
+    """The rows, users or items, and the columns where each has ratings."""
 
     ids: IdMap
     indptr: NDArray[np.int64]
@@ -106,25 +106,25 @@ class Side:
     n_columns: int
 
     @classmethod
-    def users(cls, ratings: Ratings) -> Side:
+    def users(cls, ratings: Ratings) -> RowPattern:
         """Return the users of ratings."""
         return cls(ratings.users, ratings.indptr, ratings.indices, len(ratings.items))
 
     @classmethod
-    def items(cls, ratings: Ratings) -> Side:
+    def items(cls, ratings: Ratings) -> RowPattern:
         """Return the items of ratings."""
         return cls(ratings.items, ratings.col_indptr, ratings.col_indices, len(ratings.users))
 
-    def among(self, chosen: NDArray[np.bool_]) -> Side:
-        """Return the side with ratings in some of the columns only, which are numbered anew."""
+    def among(self, chosen: NDArray[np.bool_]) -> RowPattern:
+        """Return the rows with ratings in some of the columns only, which are numbered anew."""
         kept = chosen[self.indices]
         before = np.concatenate([[0], np.cumsum(kept)])
         number = (np.cumsum(chosen) - 1).astype(np.int32)
-        return Side(self.ids, before[self.indptr], number[self.indices[kept]], int(chosen.sum()))
+        return RowPattern(self.ids, before[self.indptr], number[self.indices[kept]], int(chosen.sum()))
 
 
 @dataclass(frozen=True)
-class Link:
+class FeatureMap:
     r"""What the features of rows, users or items, are made of: where they have ratings, and a table of the caller.
 
     Attributes
@@ -158,8 +158,8 @@ class Link:
     axes: NDArray[np.float64] | None = None
     foreign: bool = False
 
-    def among_others(self) -> Link | None:
-        """Return the link where other columns have ratings; None where nothing would be left of the features."""
+    def among_others(self) -> FeatureMap | None:
+        """Return the map where other columns have ratings; None where nothing would be left of the features."""
         if not self.tied:
             return self
         if self.standard is None or not self.standard.n_columns:
@@ -173,7 +173,7 @@ class Link:
 
     @property
     def is_described(self) -> bool:
-        """Whether features of the caller are among those of the link."""
+        """Whether features of the caller are among those of the map."""
         return self.standard is not None
 
     @property
@@ -187,26 +187,28 @@ class Link:
     def learned(
         cls,
         argument: str,
-        side: Side,
+        pattern: RowPattern,
         table: FeatureTable | None,
         mask: tuple[NDArray[np.float64], NDArray[np.float32]] | None,
         as_sparse: bool,
-    ) -> tuple[Link, Features]:
-        """Return the link of rows, and their features: of the mask those given with their projection, or all of it.
+    ) -> tuple[FeatureMap, Features]:
+        """Return the map of rows, and their features: of the mask those given with their projection, or all of it.
 
         A table and the features of the mask are turned onto common principal axes, to be orthogonal: that leaves the
         model what it is, since the prior of the weights is the same in all directions.
         """
-        standard = None if table is None else Standardization.of(table, side.ids)
+        standard = None if table is None else Standardization.of(table, pattern.ids)
         if as_sparse:
-            link = cls(argument, side.n_columns, standard=standard)
-            return link, link.features(side, table)
+            mapping = cls(argument, pattern.n_columns, standard=standard)
+            return mapping, mapping.features(pattern, table)
         features, projection = mask or (None, None)
-        own = np.zeros((len(side.ids), 0)) if standard is None else standard.rows(table, side.ids) * standard.weight
+        own = np.zeros((len(pattern.ids), 0))
+        if standard is not None:
+            own = standard.rows(table, pattern.ids) * standard.weight
         usual = None if features is None else _expected(features, own)
         if standard is None or not standard.n_columns:
-            link = cls(argument, projection=projection, usual=usual, standard=standard)
-            return link, None if features is None else with_cold_row(features)
+            mapping = cls(argument, projection=projection, usual=usual, standard=standard)
+            return mapping, None if features is None else with_cold_row(features)
         joint = own if features is None else np.hstack([features, own])
         axes = principal_axes(joint)
         n_mask = joint.shape[1] - own.shape[1]
@@ -216,24 +218,24 @@ class Link:
             usual = None if usual is None else usual @ axes[:n_mask]
             return cls(argument, 0, projection, usual, standard, axes[n_mask:]), with_cold_row(joint @ axes)
 
-    def features(self, side: Side, table: FeatureTable | None) -> Features:
+    def features(self, pattern: RowPattern, table: FeatureTable | None) -> Features:
         """Return the features of other rows, and of one more that has neither ratings nor a row in the table."""
-        n = len(side.ids)
+        n = len(pattern.ids)
         if table is not None and self.standard is None:
             raise unknown_features(self.argument)
-        own = None if self.standard is None else self.standard.rows(table, side.ids) * self.standard.weight
+        own = None if self.standard is None else self.standard.rows(table, pattern.ids) * self.standard.weight
         if self.n_sparse:
-            values = np.repeat(1 / np.sqrt(np.maximum(np.diff(side.indptr), 1)), np.diff(side.indptr))
-            indptr = np.append(side.indptr, side.indptr[-1])
-            mask = sparse.csr_array((values, side.indices, indptr), shape=(n + 1, self.n_sparse))
+            values = np.repeat(1 / np.sqrt(np.maximum(np.diff(pattern.indptr), 1)), np.diff(pattern.indptr))
+            indptr = np.append(pattern.indptr, pattern.indptr[-1])
+            mask = sparse.csr_array((values, pattern.indices, indptr), shape=(n + 1, self.n_sparse))
             return mask if own is None else sparse.hstack([mask, sparse.csr_array(with_cold_row(own))], format="csr")
         if not self.n_features:
             return None
         found = np.zeros((n, self.n_features))
         if self.projection is not None:
-            found = project_rows(side.indptr, side.indices, self.projection)
+            found = project_rows(pattern.indptr, pattern.indices, self.projection)
         if self.usual is not None:
-            quiet = np.diff(side.indptr) == 0
+            quiet = np.diff(pattern.indptr) == 0
             found[quiet] = self.usual[0]
             if own is not None:
                 for column, axis in zip(own[quiet].T, self.usual[1:], strict=True):
@@ -243,8 +245,8 @@ class Link:
                 found += column[:, None] * axis
         return with_cold_row(found)
 
-    def with_columns(self, where: NDArray[Any], n_columns: int) -> Link:
-        """Return the link among more columns, `where` those stand that it knows; the others add nothing."""
+    def with_columns(self, where: NDArray[Any], n_columns: int) -> FeatureMap:
+        """Return the map among more columns, `where` those stand that it knows; the others add nothing."""
         if self.n_sparse:
             return replace(self, n_sparse=n_columns)
         if self.projection is None:
@@ -258,23 +260,25 @@ class Link:
         return {**vars(self), "standard": None if self.standard is None else self.standard.to_state()}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Link:
+    def from_state(cls, state: dict[str, Any]) -> FeatureMap:
         """Rebuild it from what `to_state` returned; what does not fit is refused, and `check` has to follow."""
         standard = None if state["standard"] is None else Standardization.from_state(state["standard"])
         foreign = state.get("foreign", False) is True
         given = {name: state[name] for name in ("projection", "usual", "axes")}
         argument, n_sparse = member(state, "argument", str), member(state, "n_sparse", int)
-        link = cls(argument, n_sparse, standard=standard, foreign=foreign, **given)
-        if foreign and (standard is None or link.projection is not None or link.n_sparse < 0):
+        mapping = cls(argument, n_sparse, standard=standard, foreign=foreign, **given)
+        if foreign and (standard is None or mapping.projection is not None or mapping.n_sparse < 0):
             raise InvalidInputError("a link to columns that are not there must have features of its own")
-        if link.projection is not None:
-            check_array("projection", link.projection, (*np.shape(link.projection)[:1], link.n_features), np.float32)
+        if mapping.projection is not None:
+            check_array(
+                "projection", mapping.projection, (*np.shape(mapping.projection)[:1], mapping.n_features), np.float32
+            )
         rows = 0 if standard is None else standard.n_columns
-        if link.usual is not None:
-            check_array("usual features", link.usual, (1 + rows, link.n_features), np.float64)
-        if link.axes is not None:
-            check_array("axes of features", link.axes, (rows, link.n_features), np.float64)
-        return link
+        if mapping.usual is not None:
+            check_array("usual features", mapping.usual, (1 + rows, mapping.n_features), np.float64)
+        if mapping.axes is not None:
+            check_array("axes of features", mapping.axes, (rows, mapping.n_features), np.float64)
+        return mapping
 
     def check(self, n_columns: int) -> None:
         """Refuse what was read from a file, if it does not fit so many columns of the mask."""
@@ -285,7 +289,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class LinkedSides:
+class SideInformation:
     """What is known of users and of items besides their ratings.
 
     Attributes
@@ -296,14 +300,14 @@ class LinkedSides:
         Sums over users of the squares of their features, and of these, where they are in shards.
     items : ndarray of shape (m + 1, K), csr_array of that shape, or None
         Features of items, and of a cold one.
-    links : tuple of two Link
+    links : tuple of two FeatureMap
         Of users and of items.
     """
 
     users: Callable[[int], Features]
     totals: tuple[NDArray[np.float64], NDArray[np.float64]] | None
     items: Features
-    links: tuple[Link, Link]
+    links: tuple[FeatureMap, FeatureMap]
 
     @classmethod
     def of(
@@ -312,7 +316,7 @@ class LinkedSides:
         implicit: str | None,
         n_implicit: int,
         tables: tuple[FeatureTable | None, FeatureTable | None],
-    ) -> LinkedSides:
+    ) -> SideInformation:
         """Return what ratings in memory and tables tell.
 
         Parameters
@@ -328,17 +332,17 @@ class LinkedSides:
         users: Any = None
         items: Any = None
         if implicit == "low-rank":
-            mask = MaskLink.of(ratings, n_implicit)
+            mask = MaskSVD.of(ratings, n_implicit)
             users, items = (mask.users, mask.projection), (mask.items, mask.item_projection)
         as_sparse = implicit == "sparse"
-        of_users, found = Link.learned("user_features", Side.users(ratings), tables[0], users, as_sparse)
-        of_items, others = Link.learned("item_features", Side.items(ratings), tables[1], items, as_sparse)
+        of_users, found = FeatureMap.learned("user_features", RowPattern.users(ratings), tables[0], users, as_sparse)
+        of_items, others = FeatureMap.learned("item_features", RowPattern.items(ratings), tables[1], items, as_sparse)
         return cls(lambda k: found, None, others, (of_users, of_items))
 
     @classmethod
-    def of_nothing(cls) -> LinkedSides:
+    def of_nothing(cls) -> SideInformation:
         """Return that of ratings in shards where nothing tells who rated what."""
-        return cls(_none, None, None, (Link("user_features"), Link("item_features")))
+        return cls(_none, None, None, (FeatureMap("user_features"), FeatureMap("item_features")))
 
 
 def _none(k: int) -> None:
@@ -383,7 +387,7 @@ def _leading(B: sparse.csr_array, k: int) -> tuple[NDArray[np.float64], NDArray[
 
 @dataclass(frozen=True)
 class UserFeatures:
-    """Features of the users of any shard, see `MaskLink`, and of a cold user after the last one.
+    """Features of the users of any shard, see `MaskSVD`, and of a cold user after the last one.
 
     Attributes
     ----------
@@ -433,8 +437,8 @@ class MaskPart(Part):
 
 def decompose_mask(
     ratings: ShardedRatings, n_columns: int, model: Any, in_folder: bool = False
-) -> tuple[LinkedSides, Rounds]:
-    """Return what the mask of ratings in shards tells, as `MaskLink` does, and the parts that found it.
+) -> tuple[SideInformation, Executor]:
+    """Return what the mask of ratings in shards tells, as `MaskSVD` does, and the parts that found it.
 
     A round multiplies a block of vectors, where the iteration of ARPACK would take one for each of them.
 
@@ -466,8 +470,8 @@ def decompose_mask(
         of_items[ratings.bounds[k] : ratings.bounds[k + 1]] = np.sqrt(m / n) / S * answer["of_items"]
     items = np.sqrt(m) * Q * (S / S[0])
     links = (
-        Link("user_features", projection=projection.astype(np.float32), usual=sums[None] / n),
-        Link("item_features", projection=of_items, usual=items.mean(axis=0)[None]),
+        FeatureMap("user_features", projection=projection.astype(np.float32), usual=sums[None] / n),
+        FeatureMap("item_features", projection=of_items, usual=items.mean(axis=0)[None]),
     )
     users = UserFeatures(ratings, projection)
-    return LinkedSides(users, (squares, sums), with_cold_row(items), links), parts
+    return SideInformation(users, (squares, sums), with_cold_row(items), links), parts

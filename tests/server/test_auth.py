@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cofactor.errors import InputWarning, InvalidInputError
-from cofactor.server.guarding import Keys, served_hosts
+from cofactor.server.auth import Keys, served_hosts
 
 FIRST, SECOND = "the first of two keys".replace(" ", "-"), "q2PzN0v7cY4m9XbTnR8k"
 

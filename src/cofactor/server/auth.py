@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from cofactor.errors import InputWarning, InvalidInputError, Place
 from cofactor.server.failures import RefusalError
-from cofactor.server.observing import KEY, refused
+from cofactor.server.monitoring import KEY, refused
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _HOST = re.compile(r"(?:\[([^\]]*)\]|([^:@/\s]*))(?::\d*)?")

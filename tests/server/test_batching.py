@@ -13,8 +13,8 @@ import pytest
 from tests.server.said import rows, rows_of
 
 from cofactor.errors import InvalidInputError
-from cofactor.server.asking import _TOGETHER, BatchQueue
-from cofactor.server.operations import Limits, Operation, Question
+from cofactor.server.batching import _BATCH, BatchQueue
+from cofactor.server.operations import Limits, Operation, Query
 
 
 class Doubling:
@@ -25,10 +25,10 @@ class Doubling:
         self.alone = Operation("GET /alone", "", dict, dict, self.one)
         self.together = Operation("GET /together", "", dict, dict, self.one, together=self.several)
 
-    def one(self, question: Question) -> int:
+    def one(self, question: Query) -> int:
         return self.several([question])[0]
 
-    def several(self, questions: Sequence[Question]) -> list[int]:
+    def several(self, questions: Sequence[Query]) -> list[int]:
         self.free.wait(30)
         self.rounds.append([question.id for question in questions])
         if "bad" in self.rounds[-1]:
@@ -42,7 +42,7 @@ async def outcomes(
     """Ask a first question, and the others while it waits; return what comes of each."""
 
     async def ask(operation: Operation, id_: str, what: Any, seconds: float) -> Any:
-        found = await asking.answer(operation, Question({}, Limits(), what, id_), seconds)
+        found = await asking.answer(operation, Query({}, Limits(), what, id_), seconds)
         return msgspec.json.decode(found)
 
     with asking.begun():
@@ -66,9 +66,9 @@ def test_questions_that_differ_in_their_ids_alone_are_answered_together() -> Non
 
 def test_no_more_than_some_are_answered_at_a_time() -> None:
     doubling = Doubling()
-    asked = [(doubling.together, str(k), {}, 30.0) for k in range(_TOGETHER + 3)]
-    assert asyncio.run(outcomes(BatchQueue(), asked, doubling.free)) == [2 * k for k in range(_TOGETHER + 3)]
-    assert [len(one) for one in doubling.rounds] == [1, _TOGETHER, 2]
+    asked = [(doubling.together, str(k), {}, 30.0) for k in range(_BATCH + 3)]
+    assert asyncio.run(outcomes(BatchQueue(), asked, doubling.free)) == [2 * k for k in range(_BATCH + 3)]
+    assert [len(one) for one in doubling.rounds] == [1, _BATCH, 2]
 
 
 def test_a_question_that_cannot_be_answered_spoils_no_other() -> None:

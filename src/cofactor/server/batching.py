@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from cofactor.kernels.threads import thread_limit
-from cofactor.server.operations import Operation, Question
+from cofactor.server.operations import Operation, Query
 
 _Answered: TypeAlias = "tuple[asyncio.Future[bytes], bytes | BaseException]"
 
@@ -22,7 +22,7 @@ _Answered: TypeAlias = "tuple[asyncio.Future[bytes], bytes | BaseException]"
 #: for each answer of MMMF, which took a third of the time.
 _NAP = 0.001
 
-_TOGETHER = 16  #: questions that are answered at once, at most: the first of them waits for the last
+_BATCH = 16  #: questions that are answered at once, at most: the first of them waits for the last
 
 
 class _Waiting(NamedTuple):
@@ -30,7 +30,7 @@ class _Waiting(NamedTuple):
 
     answer: asyncio.Future[bytes]
     operation: Operation
-    question: Question
+    question: Query
 
 
 class BatchQueue:
@@ -62,7 +62,7 @@ class BatchQueue:
         finally:
             self._round.put(None)
 
-    async def answer(self, operation: Operation, question: Question, seconds: float) -> bytes:
+    async def answer(self, operation: Operation, question: Query, seconds: float) -> bytes:
         """Return the answer to a question as JSON, when its turn has come.
 
         A thread cannot be interrupted: it ends what it has begun. What nobody waits for any more is not begun.
@@ -71,7 +71,7 @@ class BatchQueue:
         ----------
         operation : Operation
             What is asked.
-        question : Question
+        question : Query
         seconds : float
             The longest to wait.
 
@@ -124,8 +124,8 @@ def _groups(asked: Sequence[_Waiting]) -> Iterator[Sequence[_Waiting]]:
     for one in asked:
         groups.setdefault(one.operation.likeness(one.question) or id(one), []).append(one)
     for group in groups.values():
-        for first in range(0, len(group), _TOGETHER):
-            yield group[first : first + _TOGETHER]
+        for first in range(0, len(group), _BATCH):
+            yield group[first : first + _BATCH]
 
 
 def _outcomes(asked: Sequence[_Waiting]) -> list[bytes | BaseException]:
