@@ -682,7 +682,7 @@ def _vectors_for_new_users(model: Any) -> Embeddings | None:
     return found
 
 
-_OF_RULES = frozenset(one.name for one in fields(Rules)) | {"at_most", "at_least"}
+_OF_RULES = frozenset(one.name for one in fields(Rules))
 
 
 def _of_rules(error: InvalidInputError) -> InvalidInputError:
