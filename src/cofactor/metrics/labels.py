@@ -565,12 +565,12 @@ def _micro_f1(counts: LabelCounts, undefined: Undefined) -> float:
 
 
 def _micro_precision(counts: LabelCounts, undefined: Undefined) -> float:
-    every = counts.together()
+    every = counts.totals()
     return mean_defined(divided(every.common, every.predicted), undefined)
 
 
 def _micro_recall(counts: LabelCounts, undefined: Undefined) -> float:
-    every = counts.together()
+    every = counts.totals()
     return mean_defined(divided(every.common, every.true), undefined)
 
 
