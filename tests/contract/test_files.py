@@ -73,7 +73,7 @@ def test_a_loaded_model_is_the_saved_one(name, tmp_path):
 
 
 #: What a fit sets and a file holds elsewhere than among what was learned, or not at all.
-ELSEWHERE = {"users_", "items_", "ratings_", "coding_", "updates_", "stored_users_", "seconds_"}
+ELSEWHERE = {"users_", "items_", "ratings_", "rating_scale_", "updates_", "stored_users_", "seconds_"}
 
 
 @every_class

@@ -168,7 +168,7 @@ def test_rows_of_a_table(tagging: Tagging) -> None:
     rows = [{name: value for name, value in row.items() if value is not None or k % 2} for k, row in enumerate(columns)]
     answer = tagging.client.post(TAGS, {"rows": rows, "top": 2, "model": "table"})
     wind = [np.nan if row["wind"] is None else row["wind"] for row in columns]
-    X = read_label_table(frame.assign(wind=wind), [], recipe=tagging.table.recipe_).X
+    X = read_label_table(frame.assign(wind=wind), [], schema=tagging.table.schema_).X
     assert_said(answer, tagging.table, X)
     (told,) = tagging.client.post(TAGS, {"rows": [{"sky": "green", "warm": True}], "model": "table"})["tags"]
     assert told["unknown"] == ["sky"]
@@ -183,7 +183,7 @@ def test_texts(tagging: Tagging) -> None:
     answer = tagging.client.post(TAGS, {"rows": texts, "top": 2, "model": "table"})
     frame = pd.DataFrame({"wind": np.nan, "sky": None, "warm": None, "body": texts}).astype({"sky": str, "warm": str})
     frame = frame.assign(sky="", warm="")
-    assert_said(answer, tagging.table, read_label_table(frame, [], recipe=tagging.table.recipe_).X)
+    assert_said(answer, tagging.table, read_label_table(frame, [], schema=tagging.table.schema_).X)
 
 
 def test_other_decisions(tagging: Tagging) -> None:

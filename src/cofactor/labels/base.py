@@ -110,7 +110,7 @@ from cofactor.model.offered import kinds_of, offered_if
 from cofactor.model.progress import Monitor
 from cofactor.model.size import refuse_too_large
 from cofactor.model.state import check_course, head_of, member, of_head, packed, unpacked
-from cofactor.recipe import Recipe
+from cofactor.schema import Schema
 from cofactor.solvers.result import Callback
 from cofactor.typing import Features, Labels, RandomState
 
@@ -419,7 +419,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         ----------
         X : array-like, sparse matrix or array, frame, or FeatureSpace, of shape (n, D)
             Features; a `cofactor.labels.FeatureSpace` lets several fits share one decomposition of the features. Or a
-            `cofactor.datasets.LabelDataset` without `y`: then the model keeps its recipe of columns too, and predicts
+            `cofactor.datasets.LabelDataset` without `y`: then the model keeps its schema of columns too, and predicts
             from frames with the columns of the table it was read from. Or chunks without `y`, see `capabilities`: a
             `cofactor.datasets.LabelChunks`, or any iterable of pairs (X, y) that can be read again and again.
         {labels}
@@ -959,7 +959,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
     def _features(self, X: Any, *, reset: bool = False) -> CheckedFeatures:
         """Return checked features, scaled as in training.
 
-        With `reset` they are to be learned from, and not scaled: their number and names, and the recipe of a data set,
+        With `reset` they are to be learned from, and not scaled: their number and names, and the schema of a data set,
         are noted.
         """
         if not reset:
@@ -975,8 +975,8 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             return as_features(X, self, reset=True)
         checked = as_features(X.X, self, reset=True, names=X.feature_names)
         self.feature_names_in_ = np.array(X.feature_names, dtype=object)
-        if X.recipe is not None:
-            self.recipe_ = X.recipe
+        if X.schema is not None:
+            self.schema_ = X.schema
         return checked
 
     def _with_scaling(self, data: TrainingData, *, stream: bool = False) -> TrainingData:
@@ -1160,8 +1160,8 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             if hasattr(self, name)  # the model learns nothing of its own if all labels are constant
         }
         header = head_of(self) | {"label_names": self.label_names_.tolist(), "learned": learned}
-        if hasattr(self, "recipe_"):
-            header["recipe"] = self.recipe_.as_json()
+        if hasattr(self, "schema_"):
+            header["recipe"] = self.schema_.as_json()
         return header, arrays
 
     def _check_savable(self) -> None:
@@ -1192,7 +1192,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             estimators |= SAVABLE
         model: Self = of_head(cls, header, estimators)
         if "recipe" in header:
-            model.recipe_ = Recipe.of_json(member(header, "recipe", dict))
+            model.schema_ = Schema.of_json(member(header, "recipe", dict))
         model.label_names_ = np.array(member(header, "label_names", list), dtype=object)
         saved = member(header, "learned", dict)
         for name, value in saved.items():
@@ -1217,9 +1217,9 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
     def _check_form(self) -> None:
         """Refuse names and features, read from a file, that do not fit together."""
         names = getattr(self, "feature_names_in_", None)
-        recipe = getattr(self, "recipe_", None)
-        if recipe is not None and (names is None or recipe.feature_names != tuple(names.tolist())):
-            raise InvalidInputError("the recipe of columns makes other features than those of the model")
+        schema = getattr(self, "schema_", None)
+        if schema is not None and (names is None or schema.feature_names != tuple(names.tolist())):
+            raise InvalidInputError("the schema of columns makes other features than those of the model")
         for name, declared in LabelModel._learned.items():
             declared.refuse_wrong(name, getattr(self, name, None), {"names": len(self.label_names_)})
         self.scaling_.check(self.n_features_in_)

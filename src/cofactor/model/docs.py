@@ -142,7 +142,7 @@ PARAMETERS: Mapping[str, str] = {
             sparse matrix of users × items the stored entries are the ratings, and ids are row and column numbers.
         y : array-like of shape (n,), optional
             The ratings, where X does not hold them. The categories of an ordered categorical are the scale, in their
-            order: numbers as they are, words as 1, 2, ..., and `coding_` knows what they stand for.""",
+            order: numbers as they are, words as 1, 2, ..., and `rating_scale_` knows what they stand for.""",
     "rating_weight": """\
         sample_weight : array-like of shape (n,), or sparse matrix of the shape of X, optional
             How often each rating counts, a number of at least 0: of weight 2 as if it were there twice, of weight 0 as

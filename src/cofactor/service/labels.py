@@ -129,8 +129,8 @@ class LabelTask(Task):
     def read(self, file: str, options: Mapping[str, Any], progress: Any = None) -> Loaded:
         """Read features and labels; see `Task.read`."""
         data = label_files.read_label_file(file, options)
-        recipe = None if file in KNOWN else data.recipe  # what known sets hold is known
-        said = () if recipe is None else (*recipe.notes(), *label_files.fillings(data))
+        schema = None if file in KNOWN else data.schema  # what known sets hold is known
+        said = () if schema is None else (*schema.notes(), *label_files.fillings(data))
         return Loaded(file, data, notes=(*said, *label_files.unknown(data)))
 
     def models(self) -> dict[str, type[Any]]:
@@ -184,7 +184,7 @@ class LabelTask(Task):
         began = time.perf_counter()
         with about(loaded.file), warnings.catch_warnings():
             warnings.simplefilter("ignore", NothingPredictedWarning)  # a note says it with the names of options
-            # With names, ids and the recipe, by which other files are matched.
+            # With names, ids and the schema, by which other files are matched.
             fitted.fit(data, recorded=settings.options.get("recorded"))
         seconds = time.perf_counter() - began
         self.listen(fitted, None)

@@ -844,7 +844,7 @@ def _latest_times(model: Any, n: int) -> NDArray[Any] | None:
 
 def _with_meaning(model: Any, found: NDArray[Any]) -> dict[str, Any]:
     """Return the columns of predictions: ratings, and what they stand for where the model knows it."""
-    meaning = {} if model.coding_ is None else {"meaning": model.coding_.named(found)}
+    meaning = {} if model.rating_scale_ is None else {"meaning": model.rating_scale_.named(found)}
     return {"prediction": found, **meaning}
 
 
