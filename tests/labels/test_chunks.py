@@ -104,7 +104,7 @@ def test_weights_and_forms_of_chunks(texts):
     assert_alike(expected, PLST(random_state=0).fit(mixed, sample_weight=weights), X)
 
 
-def test_many_parts_and_rows_that_stay_in_passes(tables, monkeypatch):
+def test_many_chunks_and_rows_that_stay_in_chunks(tables, monkeypatch):
     """Small limits, so that small data go the ways of large ones: parts of chunks, sketches, landmarks, few rows."""
     X, Y = tables
     monkeypatch.setattr("cofactor.labels.leave_one_out._MANY", 3)
@@ -112,7 +112,7 @@ def test_many_parts_and_rows_that_stay_in_passes(tables, monkeypatch):
     monkeypatch.setattr("cofactor.labels.ridge._LANDMARKS", 120)
     models = [LabelRidge(random_state=0), BinaryRelevance(Ridge(), random_state=0), PLST(random_state=0)]
     expected = [clone(model).fit(X, Y) for model in models]
-    monkeypatch.setattr("cofactor.labels.training_data.CELLS", 20 * D)
+    monkeypatch.setattr("cofactor.labels.training_data.CHUNK_CELLS", 20 * D)
     monkeypatch.setattr("cofactor.labels.training_data._READ_AT_ONCE", 20)
     for model, other in zip(models, expected, strict=True):
         assert_alike(other, clone(model).fit(Chunks(X, Y)), X)
