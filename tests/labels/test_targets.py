@@ -18,7 +18,7 @@ from cofactor.labels.targets import NEVER, SHARES, learn_target_cuts
 from cofactor.metrics import micro_precision, micro_recall
 
 NAMES = ["sea", "sun", "sky", "fog"]
-EDGES = np.append(0.0, 1 / (1 + np.exp(-(np.arange(-199, 201) / 20))))  # probabilities at which cuts may lie
+EDGES = np.append(-1e9, np.arange(-199, 201) / 20)  # logits at which cuts may lie
 
 
 @pytest.fixture(scope="module")
@@ -38,14 +38,18 @@ def wilson(hits: float, n: float) -> float:
 
 
 def cut_by_hand(z: np.ndarray, on: np.ndarray, w: np.ndarray, kind: str, share: float) -> float | None:
-    """Try all edges: the lowest that shows a precision, the highest that shows a recall."""
-    found = []
-    for k, edge in enumerate(EDGES):
-        above = z >= (k - 200) / 20 if k else np.ones_like(z, bool)
-        hits, n = w[above & on].sum(), w[above].sum() if kind == "precision" else w[on].sum()
+    """Try all edges: the lowest that shows a precision, the highest that shows a recall, and those that part alike."""
+    found, above = [], z >= EDGES[:, None]
+    for k, those in enumerate(above):
+        hits, n = w[those & on].sum(), w[those].sum() if kind == "precision" else w[on].sum()
         if n > 0 and wilson(hits, n) >= share:
-            found.append(edge)
-    return None if not found else found[0] if kind == "precision" else found[-1]
+            found.append(k)
+    if not found:
+        return None
+    best = found[0] if kind == "precision" else found[-1]
+    alike = np.flatnonzero(above.sum(axis=1) == above[best].sum())
+    low, high = np.maximum(EDGES[alike[[0, -1]]], -10)
+    return float(1 / (1 + np.exp(-(low + high) / 2))) if alike[-1] else 0.0
 
 
 @pytest.mark.parametrize("kind", ["precision", "recall"])

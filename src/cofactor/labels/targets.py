@@ -6,7 +6,8 @@ cut of a precision π is the lowest, that of a recall ρ the highest, with
 
 .. math:: W\bigl(H(t), N(t)\bigr) \ge \pi, \qquad W\bigl(H(t), P\bigr) \ge \rho
 
-where W is the lower end of Wilson's interval, above the true share in one of ten samples:
+in the middle of those that part the same instances. W is the lower end of Wilson's interval, above the true share in
+one of ten samples:
 
 .. math:: W(h, n) = \frac{h + z^2 / 2 - z \sqrt{h (n - h) / n + z^2 / 4}}{n + z^2}, \quad z = 1.28
 
@@ -45,7 +46,6 @@ NEVER = 1 - 1e-6
 _Z = 1.2816  # one in ten is above it
 _END, _PER_UNIT = 10, 20  # cuts are logits from -10 to 10, in steps of .05
 _EDGES = np.arange(-_END * _PER_UNIT, _END * _PER_UNIT + 1) / _PER_UNIT
-_CUTS = np.append(0.0, expit(_EDGES[1:]))  # as probabilities; the first is below all logits
 _PER_BLOCK = 1 << 22
 
 
@@ -104,7 +104,7 @@ def learn_target_cuts(logits: NDArray[Any], on: sparse.csr_array, w: NDArray[np.
     --------
     >>> logits, on = np.linspace(-3, 3, 61)[:, None], sparse.csr_array(np.arange(61)[:, None] >= 31)
     >>> [f"{cut:.2f}" for cut in learn_target_cuts(logits, on, np.ones(61))[:, 40, -1]]  # for .9
-    ['0.51', '0.52']
+    ['0.52', '0.52']
     """
     n, n_labels = logits.shape
     cuts = np.empty((2, len(SHARES), n_labels + 1), dtype=np.float32)
@@ -138,14 +138,34 @@ def _cuts(all_labels: NDArray[np.float64], that_are_on: NDArray[np.float64]) -> 
     above, hits = (np.cumsum(counts[:, ::-1], axis=1)[:, ::-1] for counts in (all_labels, that_are_on))
     precision, recall = _lower(hits, above), _lower(hits, hits[:, :1])
     found = np.empty((2, len(SHARES), len(hits)))
-    highest = np.append(_CUTS, NEVER)
+    middle = _middles(all_labels)
+    cuts = np.column_stack([np.full(len(hits), np.nan), middle, np.full(len(hits), NEVER)])
     best = np.maximum.accumulate(precision, axis=1)  # by this cut or a lower one
+    rows = np.arange(len(hits))
     for k, share in enumerate(SHARES):
-        found[0, k] = highest[(best < share).sum(axis=1)]
-        n = (recall >= share).sum(axis=1)
-        found[1, k] = np.where(n > 0, _CUTS[np.maximum(n - 1, 0)], np.nan)
+        found[0, k] = cuts[rows, 1 + (best < share).sum(axis=1)]
+        found[1, k] = cuts[rows, (recall >= share).sum(axis=1)]
     found[:, :, above[:, 0] == 0] = 0.5
     return found
+
+
+def _middles(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return for each edge the probability in the middle of the edges that have the same logits above them.
+
+    Examples
+    --------
+    >>> counts = np.zeros((1, len(_EDGES)))
+    >>> counts[0, [100, 300]] = 1  # logits -5 and 5
+    >>> _middles(counts)[0, [0, 100, 101, 300, 301]].round(3).tolist()
+    [0.001, 0.001, 0.506, 0.506, 0.999]
+    """
+    places = np.arange(counts.shape[1])
+    filled = counts > 0
+    after = np.where(filled, places, len(places) - 1)  # the last edge of each run, which its logits reach
+    last = np.minimum.accumulate(after[:, ::-1], axis=1)[:, ::-1]
+    before = np.where(filled[:, :-1], places[1:], 0)
+    first = np.maximum.accumulate(np.column_stack([np.zeros(len(counts), np.int64), before]), axis=1)
+    return np.where(last > 0, expit((_EDGES[first] + _EDGES[last]) / 2), 0.0)  # the first is below all logits
 
 
 def _lower(hits: NDArray[np.float64], n: NDArray[np.float64]) -> NDArray[np.float64]:

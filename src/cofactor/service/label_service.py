@@ -275,7 +275,11 @@ class LabelService(ModelService):
 
     def questions(self) -> Mapping[str, Callable[[], object]]:
         """Return small questions that not every model answers, by name."""
-        return {"explanations": lambda: self.explain(self.rows.example(), self.labels[:1], 1)}
+        row, end = self.rows.example(), self.rows.end
+        return {
+            "explanations": lambda: self.explain(row, self.labels[:1], 1),
+            "decisions": lambda: end.decision_.asked({"precision": 0.9}, end.label_names_),
+        }
 
     @property
     def _probable(self) -> bool:

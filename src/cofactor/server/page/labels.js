@@ -7,6 +7,7 @@ import { change, decoded, read } from "./state.js";
 const BEST = 10; // labels that are shown
 const EXPLAINED = 5; // those whose reasons are shown, of them
 const REASONS = 5;
+const SHARE = 0.9; // of a precision or a recall that is chosen
 const LONGEST = 20000; // letters of a text that the address keeps
 const OF_ROWS = {
   heading: "Fill in a row, and see its labels",
@@ -39,6 +40,12 @@ export class LabelsPage extends Choices {
       this.followSoon();
     };
     this.text.addEventListener("input", typed, { signal: this.ending.signal });
+    this.decision = this.root.querySelector("#decision");
+    const decided = () => {
+      change("decide", this.decision.value, { step: false });
+      this.followSoon();
+    };
+    this.decision.addEventListener("change", decided, { signal: this.ending.signal });
   }
 
   get sizes() {
@@ -48,6 +55,8 @@ export class LabelsPage extends Choices {
 
   async restore() {
     this.text.value = decoded(read().text ?? "");
+    const { decide = "" } = read();
+    this.decision.value = Array.from(this.decision.options).some((one) => one.value === decide) ? decide : "";
     await super.restore();
   }
 
@@ -101,11 +110,14 @@ export class LabelsPage extends Choices {
     const row = this.given();
     this.part("empty").hidden = row !== "";
     this.part("jump").hidden = row === "";
+    this.part("decision").hidden = row === "" || !this.model.offers.includes("decisions");
     if (row === "") {
       this.part("results").replaceChildren();
       return;
     }
-    const [{ labels, top }] = (await this.ask("/v1/tags", { body: { rows: [row], top: BEST }, signal })).tags;
+    const decision = this.decision.value ? { decision: { [this.decision.value]: SHARE } } : {};
+    const body = { rows: [row], top: BEST, ...decision };
+    const [{ labels, top }] = (await this.ask("/v1/tags", { body, signal })).tags;
     const list = this.part("results");
     arrange(list, top.map((one) => String(one.label)), () => copy("tag"));
     top.forEach((one, k) => this.tag(list.children[k], one, labels.includes(one.label)));
