@@ -62,7 +62,7 @@ def load(path: str | Path, data: memoryview | None = None) -> Any:
 
     header, arrays = persistence.read_model(path, data)
     models: Registry[Any] = ratings.MODELS | ratings.ranking.MODELS | labels.MODELS | labels.TRANSFORMERS
-    if header.get("class") not in models:  # a pipeline, whose steps may be of scikit-learn
+    if str(header.get("class")) not in models:  # a pipeline, whose steps may be of scikit-learn
         from cofactor.model.pipelines import ADAPTERS_BY_NAME
 
         models |= ADAPTERS_BY_NAME

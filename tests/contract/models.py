@@ -35,10 +35,11 @@ FIVE = (1.0, 2.0, 3.0, 4.0, 5.0)
 
 @dataclass(frozen=True)
 class Case:
-    """An unfitted model, and the scale of the data it gets."""
+    """An unfitted model, the scale of the data it gets, and whether it learns more of them than means."""
 
     model: RatingModel
     scale: tuple[float, ...] = FIVE
+    learns_tastes: bool = True
 
 
 CASES: dict[str, Case] = {

@@ -234,6 +234,7 @@ CRAFTED: dict[str, tuple[Change, str]] = {
     "ids that are none": (inside("ids", users={"kind": "mixed", "ids": [None, *range(29)]}), "ids of users"),
     "unhashable ids": (inside("ids", users={"kind": "mixed", "ids": [[1]] * 30}), "unhashable"),
     "unknown class": (head(**{"class": "Oracle"}), "class 'Oracle', which is not known"),
+    "class in a list": (head(**{"class": ["MMMF"]}), "which is not known here"),
     "unknown parameter": (inside("params", colour="red"), "colour"),
     "parameter out of range": (inside("params", duplicates="first"), "duplicates='first'"),
     "parameters missing": (without("params"), "params"),

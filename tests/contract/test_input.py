@@ -145,7 +145,7 @@ def test_any_increasing_scale(name, scale):
     found = model.predict(all_pairs(model))
     assert np.isin(found, scale).all()
     assert len(np.unique(found)) > 1
-    assert -model.score(X, y) < np.mean(np.abs(y - np.median(y)))
+    assert not CASES[name].learns_tastes or -model.score(X, y) < np.mean(np.abs(y - np.median(y)))
 
 
 @every_class
@@ -173,7 +173,7 @@ def test_levels_that_nobody_used(name):
     model = fresh(name).set_params(levels=[0, *scale, 6, 7]).fit(X, y)
     assert model.scale_.tolist() == [0, *scale, 6, 7]
     assert np.isin(model.predict(all_pairs(model)), model.scale_).all()
-    assert np.mean(model.predict(X) == y) > 0.5
+    assert not CASES[name].learns_tastes or np.mean(model.predict(X) == y) > 0.5
     assert np.isfinite(model.decision_function(all_pairs(model))).all()
 
 
@@ -212,7 +212,8 @@ def test_users_whose_ratings_are_all_equal(name):
     ratings = scale[constant[:, 0] - 1000]
     model = fresh(name, alpha=0.3).fit(np.vstack([X, constant]), np.concatenate([y, ratings]))
     # A mixture has no parameters that only one user bears on: such users join those most like them.
-    assert np.mean(model.predict(constant) == ratings) > (0.4 if name.startswith("URP") else 0.8)
+    if CASES[name].learns_tastes:
+        assert np.mean(model.predict(constant) == ratings) > (0.4 if name.startswith("URP") else 0.8)
     pairs = all_pairs(model)
     assert np.isfinite(model.decision_function(pairs)).all()
     assert np.isin(model.predict(pairs), scale).all()

@@ -13,7 +13,7 @@ from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.ratings import RatingModel
 from cofactor.ratings.sampled.base import SampledModel
 
-from .models import all_pairs, bits, data, every_class, fitted, fresh, overriding, probed, simple_models
+from .models import CASES, all_pairs, bits, data, every_class, fitted, fresh, overriding, probed, simple_models
 
 # ---------------------------------------------------------------- predictions
 
@@ -279,7 +279,8 @@ def test_fold_in_learns_and_leaves_the_model_as_it_was(name):
     assert folded.items_ == model.items_
     errors = np.abs(folded.predict(X[new]) - y[new]).mean()
     as_unknown = np.abs(model.predict(X[new]) - y[new]).mean()
-    assert errors < 0.75 * as_unknown, "predictions hardly depend on a user's own ratings"
+    if CASES[name].learns_tastes:
+        assert errors < 0.75 * as_unknown, "predictions hardly depend on a user's own ratings"
     for simple, old in zip(simple_models(folded), simple_models(model), strict=True):
         if not hasattr(simple, "U_"):
             continue

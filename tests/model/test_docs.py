@@ -10,7 +10,7 @@ from tests.together import together
 from cofactor import labels, ratings
 from cofactor.model.docs import PARAMETERS, fill_docs, filled
 
-MODELS: dict[str, type[Any]] = {**ratings.MODELS, **labels.MODELS, **labels.TRANSFORMERS}
+MODELS: dict[str, type[Any]] = {**ratings.MODELS, **ratings.ranking.MODELS, **labels.MODELS, **labels.TRANSFORMERS}
 
 
 def documented_parameters(kind: Any) -> dict[str, str]:

@@ -14,7 +14,13 @@ from cofactor import labels, ratings
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.evaluation import Search
 
-KINDS: dict[str, type[Any]] = {**ratings.MODELS, **labels.MODELS, **labels.TRANSFORMERS, "Search": Search}
+KINDS: dict[str, type[Any]] = {
+    **ratings.MODELS,
+    **ratings.ranking.MODELS,
+    **labels.MODELS,
+    **labels.TRANSFORMERS,
+    "Search": Search,
+}
 
 
 @together("name", KINDS)

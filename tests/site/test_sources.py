@@ -70,7 +70,8 @@ def test_every_method_has_its_paragraph(extension: Any) -> None:
     when = tomllib.loads((ROOT / "docs" / "guide" / "methods.toml").read_text(encoding="utf-8"))
     assert set(when) == set(extension.REGISTRIES)
     for part, (package, registry, _) in extension.REGISTRIES.items():
-        assert set(when[part]) == set(getattr(importlib.import_module(package), registry)), part
+        names = set(getattr(importlib.import_module(package), registry))
+        assert set(when[part]) == names, f"each model needs a line in docs/guide/methods.toml, [{part}]"
         assert all(len(halves) == 2 and all(halves) for halves in when[part].values())
 
 
