@@ -93,6 +93,11 @@ EXECUTED = (
     ("docs/adding-a-method.md", "class PLST", "labels/test_docs.py::test_the_listing_is_the_source"),
     ("docs/adding-a-method.md", "class Mine", "labels/test_docs.py::test_the_skeleton_passes_the_contract_tests"),
     ("docs/architecture.md", "class ItemMeans", "ratings/test_a_new_model.py::item_means"),
+    (
+        "docs/architecture.md",
+        "class SharedUsers",
+        "ratings/test_a_new_model.py::test_that_of_interactions_passes_the_tests_of_all",
+    ),
     ("docs/architecture.md", "def read_lines", "datasets/test_formats.py::documented_format"),
     ("docs/architecture.md", "Format(", "datasets/test_formats.py::documented_format"),
     ("docs/comparing.md", "[[methods]]", "experiments/test_declared.py::test_the_example_of_the_documentation_runs"),

@@ -33,7 +33,7 @@ def tags(fit_once, table: Path) -> Path:
 
 def test_csv_and_json_are_what_the_library_finds(run, table: Path, tags: Path) -> None:
     model = cofactor.load(tags)
-    data = cofactor.datasets.load_labels(table, [], recipe=model.recipe_)
+    data = cofactor.datasets.load_labels(table, [], schema=model.schema_)
     X = np.asarray(data.X)
     del model.feature_names_in_
     found = model.explain(X, n_terms=3)
@@ -56,7 +56,7 @@ def test_training_instances_have_their_ids_or_are_rows_of_the_file_counted_from_
     out = table.with_name("neighbours.cofactor")
     assert run("fit", table, "--labels", "tag", "--drop", "song", "-m", "mlknn", "-o", out).status == 0
     model = cofactor.load(out)
-    data = cofactor.datasets.load_labels(table, [], recipe=model.recipe_)
+    data = cofactor.datasets.load_labels(table, [], schema=model.schema_)
     del model.feature_names_in_
     found = [row["term"] for row in model.explain(np.asarray(data.X)).records() if row["kind"] == "instance"]
     rows = run("explain", out, table).rows

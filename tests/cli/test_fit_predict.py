@@ -193,7 +193,7 @@ def test_bins_are_told_kept_and_used_again(run, tmp_path: Path) -> None:
     file, out = tmp_path / "plays.csv", tmp_path / "m.cofactor"
     file.write_text("\n".join([*lines, "31,1,90000"]))
     fit = run("fit", file, "--alpha", 3, "--bins", 3, "-o", out)
-    edges = cofactor.load(out).coding_.edges
+    edges = cofactor.load(out).rating_scale_.edges
     assert "levels of the ratings: 1 for [1, 2) (" in fit.err
     assert "(for equal width: --bin-by width)" in fit.err
     assert f"1 = [1, 2), 2 = [2, {edges[2]:g}), 3 = [{edges[2]:g}, 90000]" in " ".join(fit.out.split())

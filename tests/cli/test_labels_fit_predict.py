@@ -201,6 +201,31 @@ def test_sets_of_a_stated_coverage(run, fitted: Path, tags: LabelDataset, table:
     assert error.endswith("has learned no probabilities from held-out instances; fit it with --threshold auto")
 
 
+def test_decisions_for_a_precision_and_a_number_of_labels(
+    run, fitted: Path, tags: LabelDataset, table: Path, tmp_path: Path
+) -> None:
+    model = cofactor.load(fitted)
+    del model.feature_names_in_
+    X, own = np.asarray(tags.X), tmp_path / "own"
+
+    def on(*arguments: Any) -> list[list[int]]:
+        rows = run("predict", *arguments, "--form", "table").rows
+        return [[int(row[name]) for name in model.label_names_] for row in rows]
+
+    expected = model.set_decision(precision=0.8, at_most=1).predict(X).toarray().tolist()
+    assert on(fitted, table, "--precision", 0.8, "--at-most", 1) == expected
+    assert run("fit", table, "--labels", "tag", *FAST, "--precision", 0.8, "--at-most", 1, "-o", own).status == 0
+    assert on(own, table) == expected
+    assert on(own, table, "--costs", "1,4") == model.set_decision(costs=(1, 4)).predict(X).toarray().tolist()
+    assert "for a precision of 0.8; at most 1 label" in run("info", own).out
+    found = run("evaluate", table, "--labels", "tag", *FAST, "--recall", 0.8, "--json").json["summary"]
+    assert {"micro_precision", "micro_recall"} <= set(next(iter(found.values())))
+    assert run("predict", fitted, table, "--precision", 0.8, "--proba").error.endswith("leave out --precision")
+    error = run("fit", table, "--labels", "tag", "--precision", 0.8, "--threshold", 0, "-o", own).error
+    assert error.endswith("leave out --threshold 0")
+    assert "costs" in run("fit", table, "--labels", "tag", "--costs", "one", "-o", own).error
+
+
 def test_features_are_matched_by_name(run, tags: LabelDataset, fitted: Path, tmp_path: Path) -> None:
     whole = columns(tags)
     shuffled = {name: whole[name] for name in ("f3", "f0", "tag b", "f5", "f1", "f2", "f4")}

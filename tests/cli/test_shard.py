@@ -75,7 +75,7 @@ def test_options_of_reading(run, tmp_path: Path) -> None:
     arguments = (*columns, "--levels", "down,up", "--duplicates", "last", "--shards", "2")
     assert run("shard", tmp_path / "a.csv", "--out", tmp_path / "big", *arguments).status == 0
     found = ShardedRatings.open(tmp_path / "big")
-    assert found.coding.words == ("down", "up")
+    assert found.rating_scale.words == ("down", "up")
     assert found.to_ratings().values.tolist() == [2, 1, 1]
 
 

@@ -97,13 +97,13 @@ def test_a_forged_vocabulary_is_refused(model: Path, tmp_path: Path) -> None:
     header.pop("crc32", None)
     known = header["recipe"]["vocabularies"]["body"]
     for change in ({"idf": known["idf"][1:]}, {"words": known["words"][1:], "idf": known["idf"][1:]}, {"ngrams": 99}):
-        recipe = {**header["recipe"], "vocabularies": {"body": {**known, **change}}}
-        write_model(tmp_path / "forged", {**header, "recipe": recipe}, arrays)
-        with pytest.raises(ModelFileError, match="a vocabulary|the recipe of columns makes other features"):
+        schema = {**header["recipe"], "vocabularies": {"body": {**known, **change}}}
+        write_model(tmp_path / "forged", {**header, "recipe": schema}, arrays)
+        with pytest.raises(ModelFileError, match="a vocabulary|the schema of columns makes other features"):
             cofactor.load(tmp_path / "forged")
 
 
-def test_a_stream_is_read_by_the_recipe(tmp_path: Path) -> None:
+def test_a_stream_is_read_by_the_schema(tmp_path: Path) -> None:
     """Options had to be said again, and a vocabulary was learned of one row."""
     task, data = task_named("labels"), notes()
     first, second = tmp_path / "first.csv", tmp_path / "second.csv"
@@ -113,10 +113,10 @@ def test_a_stream_is_read_by_the_recipe(tmp_path: Path) -> None:
     settings = Settings(alpha=0.1, factors=2, options=options)
     fitted, _ = task.fit(task.build("omf", settings).model, task.read(str(first), options), settings)
     loaded = service_of(fitted).read_more(str(second), task.values("update", {}))
-    assert loaded.data.recipe == fitted.recipe_
+    assert loaded.data.schema == fitted.schema_
     updated = service_of(fitted).update(loaded, {})
     assert updated.n_rows_seen_ == 90
-    assert updated.recipe_ == fitted.recipe_
+    assert updated.schema_ == fitted.schema_
     one = tmp_path / "one.csv"
     data[80:81].to_csv(one, index=False)
     service = service_of(updated)

@@ -148,7 +148,7 @@ def test_weights_and_recorded_shares(run, tmp_path: Path) -> None:
     assert told.status == 0, told.err
     expected = LabelRidge(kernel="linear", random_state=0).fit(X, Y, weights, recorded=0.6)
     np.testing.assert_allclose(cofactor.load(out).predict_proba(X), expected.predict_proba(X), atol=1e-9)
-    assert run("predict", out, tmp_path / "w.csv").out.count("\n") == 91  # the recipe leaves the column out
+    assert run("predict", out, tmp_path / "w.csv").out.count("\n") == 91  # the schema leaves the column out
     data = load_labels(tmp_path / "w.csv", "l_", weights="w")
     np.testing.assert_array_equal(data.take(np.arange(9)).weights, weights[:9])
     model = LabelRidge(kernel="linear", random_state=0).fit(data)

@@ -123,13 +123,31 @@ def probed(*methods: str) -> Any:
 
 def having(parameter: str) -> Any:
     """Run a test for each case whose model, or members, take a parameter."""
-    return pytest.mark.parametrize("name", [name for name in CASES if _key(CASES[name].model, parameter)])
+    return pytest.mark.parametrize("name", [name for name in CASES if takes(name, parameter)])
 
 
 def _key(model: RatingModel, parameter: str) -> str:
     """Return the name by which a model, or its members, take a parameter; empty if they do not."""
     own = model.get_params()
     return next((key for key in (parameter, f"estimator__{parameter}") if key in own), "")
+
+
+def every_class_having(*parameters: str) -> Any:
+    """Run a test for the first case of each class that takes one of the parameters, or whose members do.
+
+    A fit that is direct, and one that draws nothing, have no steps to report and no seed to depend on.
+    """
+    names = every_class.args[1]
+    return pytest.mark.parametrize("name", [name for name in names if takes(name, *parameters)])
+
+
+def takes(name: str, *parameters: str) -> bool:
+    """Return whether the model of a case, or its members, take one of the parameters."""
+    return any(_key(CASES[name].model, parameter) for parameter in parameters)
+
+
+#: Parameters of which a model has one whose fit takes steps, and reports each; another fit is direct.
+STEPS = ("max_iter", "n_sweeps")
 
 
 def fresh(name: str, **params: Any) -> RatingModel:

@@ -13,7 +13,20 @@ import pytest
 from cofactor.kernels.threads import parallel_for, thread_limit
 from cofactor.ratings import RatingModel
 
-from .models import CASES, all_pairs, bits, data, every, every_class, fitted, fresh, having, planted, probed
+from .models import (
+    CASES,
+    all_pairs,
+    bits,
+    data,
+    every,
+    every_class,
+    every_class_having,
+    fitted,
+    fresh,
+    having,
+    planted,
+    probed,
+)
 
 #: The first case of each class that has tasks side by side, and one whose tasks have tasks.
 parallel = pytest.mark.parametrize(
@@ -86,7 +99,7 @@ def test_a_new_user_beside_others_is_as_alone_to_the_bit(name):
         assert np.array_equal(together.margins(pairs), alone.margins(pairs))
 
 
-@every_class
+@every_class_having("random_state")
 def test_another_seed_another_model(name):
     assert bits(fresh(name).set_params(random_state=1).fit(*data(name))) != bits(fitted(name))
 

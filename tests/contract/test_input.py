@@ -442,9 +442,9 @@ def test_bad_parameters(name):
     X, y = data(name)
     params = set(fresh(name).get_params())
     inner = {key.removeprefix("estimator__") for key in params if key.startswith("estimator__")}
-    for key in (params | inner) - {"verbose"}:
-        if "__" in key:
-            continue
+    keys = {key for key in (params | inner) - {"verbose"} if "__" not in key}
+    assert keys <= set(BAD_VALUES), f"name values that a fit refuses of {keys - set(BAD_VALUES)}, in BAD_VALUES"
+    for key in keys:
         for value in BAD_VALUES[key]:
             model = fresh(name, **{key: value})
             with pytest.raises((InvalidInputError, InvalidTypeError), match=key):

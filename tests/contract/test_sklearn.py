@@ -46,7 +46,8 @@ REASONS = {check: reason for reason, checks in EXPECTED_FAILURES.items() for che
 
 
 def test_every_model_is_under_contract():
-    assert {type(case.model) for case in CASES.values()} == set(MODELS.values())
+    cases = {type(case.model) for case in CASES.values()}
+    assert cases == set(MODELS.values()), "each model needs a case in CASES of tests/contract/models.py"
     assert all(name == model.__name__ for name, model in MODELS.items())
 
 

@@ -13,7 +13,7 @@ from tests.together import together
 from cofactor.datasets import read_arff, read_label_names
 from cofactor.datasets.readers import arff
 from cofactor.datasets.readers.arff import read_header
-from cofactor.recipe import truth_of
+from cofactor.schema import truth_of
 
 HEAD = (
     "@relation 'r: -C -2'\n@attribute a numeric\n@attribute b {0,1}\n@attribute l1 {0,1}\n@attribute l2 {0,1}\n@data\n"
@@ -219,7 +219,7 @@ def test_row_names_are_refused_and_dropped(write):
     assert read_arff(write(text), max_values=20).n_features == 21
     named = read_arff(write(text), id="id")
     assert (named.feature_names, named.ids.tolist()) == (("x",), ids)
-    again = read_arff(write(text), (), recipe=named.recipe)
+    again = read_arff(write(text), (), schema=named.schema)
     assert (again.feature_names, again.ids.tolist(), again.n_labels) == (("x",), ids, 0)
     assert read_arff(write(text), drop=["id"]).feature_names == ("x",)
 

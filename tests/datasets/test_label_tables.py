@@ -184,16 +184,16 @@ def test_labels_that_cannot_be_among_the_columns_left(write):
             read_label_table(write(PAGES), labels, drop=["tag_0", "text"], id="name")
 
 
-def test_a_recipe_reads_another_table_alike(write):
+def test_a_schema_reads_another_table_alike(write):
     train = read_label_table(write(TEXT), "tag_", id="id", drop=["wind"])
     assert (train.ids.tolist(), train.feature_names) == (["p", "q", "r"], ("sky=blue", "sky=grey", "calm"))
     assert train.take(np.array([2, 0])).ids.tolist() == ["r", "p"]
     new = write('calm,tag_sea,sky,id,"tag_sun, or ""sol"""\nyes,1,grey,7,0\n', "new.csv")
-    same = read_label_table(new, recipe=train.recipe)
+    same = read_label_table(new, schema=train.schema)
     assert (same.feature_names, same.label_names) == (train.feature_names, train.label_names)
     assert (same.X.tolist(), same.Y.toarray().tolist(), same.ids.tolist()) == ([[0, 1, 1]], [[1, 0]], [7])
-    assert read_label_table(new, (), recipe=train.recipe).n_labels == 0
-    assert load_labels(new, recipe=train.recipe).X.tolist() == same.X.tolist()
+    assert read_label_table(new, (), schema=train.schema).n_labels == 0
+    assert load_labels(new, schema=train.schema).X.tolist() == same.X.tolist()
     with pytest.raises(InvalidInputError, match="new.csv: has no column 'place', which id names"):
         read_label_table(new, "tag_", id="place")
     with pytest.raises(InvalidInputError, match="column 'tag_sea' is a label, and cannot be id"):

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.together import together
 
 from cofactor import load
-from cofactor.coding import Coding
 from cofactor.datasets import RatingDataset, bin_edges, bin_ratings, read_ratings
 from cofactor.errors import InputWarning, InvalidInputError
+from cofactor.rating_scale import RatingScale
 from cofactor.ratings import ALS, as_ratings
 
 
@@ -45,7 +45,7 @@ def test_counts_are_not_cut_into_bins_of_equal_width(plays):
         assert data.level_counts()[1:].min() > 0.1 * 3000
         assert data.level_counts()[0] == (plays.y == 1).sum()  # equal ratings are never parted
     logs = plays.binned(5, "log")
-    np.testing.assert_allclose(np.diff(np.log(logs.coding.edges)), np.log(10))
+    np.testing.assert_allclose(np.diff(np.log(logs.rating_scale.edges)), np.log(10))
     assert bin_ratings(plays.y, 5)[0].tolist() == plays.binned(5).y.tolist()
 
 
@@ -148,24 +148,24 @@ def test_a_model_keeps_what_its_levels_stand_for(plays, tmp_path):
     model = ALS(2, 1.0, random_state=0).fit(data)
     model.save(tmp_path / "m", ratings=False)
     again = load(tmp_path / "m")
-    assert again.coding_ == model.coding_ == data.coding
+    assert again.rating_scale_ == model.rating_scale_ == data.rating_scale
     new = RatingDataset("new", plays.X[:5], plays.y[:5] * 10**6, None)
     with pytest.raises(InvalidInputError, match=r"the levels of these ratings stand for \[0, 1\), .* training"):
         again.fold_in(new.binned([0, 1, 2, 3, 1e12]))
-    assert again.coding_.levels_of(new.y).tolist() == [4.0] * 5  # beyond the last edge
+    assert again.rating_scale_.levels_of(new.y).tolist() == [4.0] * 5  # beyond the last edge
     open_ended = plays.binned([-np.inf, 2, 10, np.inf])
     ALS(2, 1.0, random_state=0).fit(open_ended).save(tmp_path / "o")
-    assert load(tmp_path / "o").coding_ == open_ended.coding
-    assert ALS(2, 1.0).fit(data.X, data.y).coding_ is None
+    assert load(tmp_path / "o").rating_scale_ == open_ended.rating_scale
+    assert ALS(2, 1.0).fit(data.X, data.y).rating_scale_ is None
 
 
 def test_files_are_read_with_the_bins_of_a_model(tmp_path):
     path = write(tmp_path, [1, 1, 2, 2, 9, 40, 800])
     data = read_ratings(path, bins=3, bin_by="quantile")
-    assert data.coding.names() == ["[1, 2)", "[2, 40)", "[40, 800]"]
-    other = read_ratings(write(tmp_path, [3, 5000], "other.csv"), scale=data.coding)
-    assert (other.y.tolist(), other.coding) == ([2.0, 3.0], data.coding)
-    zero = read_ratings(write(tmp_path, [0, 3, 5000], "zero.csv"), scale=data.coding, drop_rating=0)
+    assert data.rating_scale.names() == ["[1, 2)", "[2, 40)", "[40, 800]"]
+    other = read_ratings(write(tmp_path, [3, 5000], "other.csv"), scale=data.rating_scale)
+    assert (other.y.tolist(), other.rating_scale) == ([2.0, 3.0], data.rating_scale)
+    zero = read_ratings(write(tmp_path, [0, 3, 5000], "zero.csv"), scale=data.rating_scale, drop_rating=0)
     assert (zero.y.tolist(), zero.scale.tolist(), zero.n_dropped) == ([2.0, 3.0], [1, 2, 3], 1)
     assert read_ratings(path, bins=[0, 5, 1000]).y.tolist() == [1, 1, 1, 1, 2, 2, 2]
     alone = "bin_by='log': says how to cut, but not into how many levels; say also how many levels, such as bins=5"
@@ -188,8 +188,8 @@ def test_files_are_read_with_the_bins_of_a_model(tmp_path):
     ],
 )
 def test_codings_from_damaged_files_are_refused(state):
-    with pytest.raises(InvalidInputError, match="coding"):
-        Coding.of_state(state)
+    with pytest.raises(InvalidInputError, match="rating scale"):
+        RatingScale.of_state(state)
 
 
 # ---------------------------------------------------------------- words
@@ -199,7 +199,7 @@ def test_codings_from_damaged_files_are_refused(state):
 def test_words_for_off_and_on_are_ratings(words, tmp_path):
     data = read_ratings(write(tmp_path, [words[1], words[0], words[1]]))
     assert (data.y.tolist(), data.scale.tolist()) == ([1, 0, 1], [0, 1])
-    assert data.coding.named([1, 0]).tolist() == [words[1], words[0]]
+    assert data.rating_scale.named([1, 0]).tolist() == [words[1], words[0]]
 
 
 def test_truth_values_of_parquet_are_ratings(tmp_path):
@@ -213,7 +213,7 @@ def test_words_are_levels_in_the_order_that_is_given(tmp_path):
     with pytest.raises(InvalidInputError, match=r"the ratings are words, 'Up' and 'down' and 'up'; .*from low to high"):
         read_ratings(path)
     data = read_ratings(path, scale=["down", "up"])
-    assert (data.y.tolist(), data.scale.tolist(), data.coding.words) == ([2, 1, 2], [1, 2], ("down", "up"))
+    assert (data.y.tolist(), data.scale.tolist(), data.rating_scale.words) == ([2, 1, 2], [1, 2], ("down", "up"))
     with pytest.raises(InvalidInputError, match="line 2, .*: the rating is 'up', expected one of low, down"):
         read_ratings(path, scale=["low", "down"])
     with pytest.raises(InvalidInputError, match="drop_rating is for numbers; these are down, up"):

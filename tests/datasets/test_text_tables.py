@@ -18,7 +18,7 @@ from tests.together import together
 
 from cofactor.datasets import LabelDataset, load_labels, read_label_table
 from cofactor.errors import InputWarning, InvalidInputError
-from cofactor.recipe import Recipe
+from cofactor.schema import Schema
 
 Write = Callable[..., Path]
 
@@ -76,7 +76,7 @@ def test_text_beside_numbers_and_words() -> None:
     np.testing.assert_allclose(dense(data)[:, 4], (age - age.mean()) / age.std())
     assert dense(data)[:, 5:].tolist() == [[1, 0, 0, 0], [0, 0, 0, 1], [0, 1, 0, 1], [1, 0, 0, 1], [0, 0, 1, 1]]
     assert data.filled == {"body": 1, "age": 2, "sky": 1, "calm": 1}
-    assert data.recipe.fillings(data.filled)[0].startswith(
+    assert data.schema.fillings(data.filled)[0].startswith(
         "5 cells without a value were filled: 'body' (1, by zeros), 'age' (2, by the median 5), 'sky' (1, by zeros)"
     )
     without = load_labels(FRAME.drop(columns="body"), "tags", label_sep="|", id="id")
@@ -84,33 +84,33 @@ def test_text_beside_numbers_and_words() -> None:
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "polars", "pandas"])
-def test_a_recipe_makes_the_same_features_of_every_form(kind: str, tmp_path: Path) -> None:
+def test_a_schema_makes_the_same_features_of_every_form(kind: str, tmp_path: Path) -> None:
     data = load_labels(FRAME, "tags", **OPTIONS)
-    recipe = Recipe.of_json(json.loads(json.dumps(data.recipe.as_json())))
-    assert recipe == data.recipe
+    schema = Schema.of_json(json.loads(json.dumps(data.schema.as_json())))
+    assert schema == data.schema
     turned = FRAME[FRAME.columns[::-1]]
     given: Any = {"pandas": turned, "polars": pl.from_pandas(turned)}.get(kind, tmp_path / f"file.{kind}")
     if kind == "csv":
         turned.to_csv(given, index=False)
     if kind == "parquet":
         turned.to_parquet(given)
-    again = load_labels(given, recipe=recipe)
+    again = load_labels(given, schema=schema)
     np.testing.assert_array_equal(dense(again), dense(data))
     np.testing.assert_array_equal(again.Y.toarray(), data.Y.toarray())
     assert (again.label_names, again.filled, list(again.ids)) == (data.label_names, data.filled, list(data.ids))
-    bare = load_labels(given, [], recipe=recipe)
+    bare = load_labels(given, [], schema=schema)
     assert bare.n_labels == 0
 
 
 def test_new_texts(write: Write) -> None:
     """Unknown words, empty cells and texts that are numbers are all right when a model is used."""
-    recipe = load_labels(FRAME[["body", "tags"]], "tags", label_sep="|", text="body").recipe
+    schema = load_labels(FRAME[["body", "tags"]], "tags", label_sep="|", text="body").schema
     new = pd.DataFrame({"body": ["Mill stones", None, "LATE", "2024"]})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert dense(load_labels(new, recipe=recipe)).tolist() == [[0] * 4, [0] * 4, [0, 1, 0, 0], [0] * 4]
-    assert dense(load_labels(pd.DataFrame({"body": [7, 8]}), recipe=recipe)).tolist() == [[0] * 4] * 2
-    assert dense(load_labels(write('body\n"late\n\n meal"\n'), recipe=recipe))[0].nonzero()[0].tolist() == [1, 2]
+        assert dense(load_labels(new, schema=schema)).tolist() == [[0] * 4, [0] * 4, [0, 1, 0, 0], [0] * 4]
+    assert dense(load_labels(pd.DataFrame({"body": [7, 8]}), schema=schema)).tolist() == [[0] * 4] * 2
+    assert dense(load_labels(write('body\n"late\n\n meal"\n'), schema=schema))[0].nonzero()[0].tolist() == [1, 2]
 
 
 @pytest.mark.parametrize("end", ["", ' ""quoted""', '\n\nnext ""lines""'])
@@ -129,7 +129,7 @@ def test_number_of_words_and_runs_of_words() -> None:
     assert load_labels(frame, ["l"], text="body", max_words=1).feature_names == ("body:red",)
     found = load_labels(frame, ["l"], text="body", ngrams=2)
     assert found.feature_names == ("body:red", "body:red sea", "body:sea")
-    again = load_labels(frame, recipe=found.recipe)
+    again = load_labels(frame, schema=found.schema)
     np.testing.assert_array_equal(dense(again), dense(found))
 
 
@@ -174,9 +174,9 @@ def test_a_word_is_no_missing_number(write: Write) -> None:
 def test_truth_values_of_a_file_with_types(tmp_path: Path, write: Write) -> None:
     """A text file of the word True said that a number was expected."""
     pd.DataFrame({"b": [True, False], "l": [0, 1]}).to_parquet(tmp_path / "a.parquet")
-    recipe = read_label_table(tmp_path / "a.parquet", ["l"]).recipe
-    assert read_label_table(write("b\nTrue\n"), recipe=recipe).X.tolist() == [[1]]
-    assert read_label_table(write("b,l\nFALSE,0\n,1\n"), recipe=recipe).X.tolist() == [[0], [0.5]]
+    schema = read_label_table(tmp_path / "a.parquet", ["l"]).schema
+    assert read_label_table(write("b\nTrue\n"), schema=schema).X.tolist() == [[1]]
+    assert read_label_table(write("b,l\nFALSE,0\n,1\n"), schema=schema).X.tolist() == [[0], [0.5]]
 
 
 # -------------------------------------------------------------------------------------------------- tags
@@ -188,7 +188,7 @@ def test_tags() -> None:
     assert data.label_names == ("food", "time", "trip")
     assert data.Y.toarray().tolist() == [[0, 1, 1], [0, 1, 0], [0, 0, 0], [0, 0, 0], [1, 1, 0]]
     assert isinstance(data.Y, csr_array)
-    assert data.recipe.tags == data.label_names
+    assert data.schema.tags == data.label_names
 
 
 def test_a_column_is_named_in_full_though_others_begin_so(write: Write) -> None:
@@ -204,10 +204,10 @@ def test_lists_of_tags(kind: str, tmp_path: Path) -> None:
     if kind == "parquet":
         frame.to_parquet(given)
     data = load_labels(given, ["tags"])
-    assert (data.label_names, data.recipe.label_sep) == (("a", "b|c"), ";")
+    assert (data.label_names, data.schema.label_sep) == (("a", "b|c"), ";")
     assert data.Y.toarray().tolist() == [[1, 1], [1, 0], [0, 0], [0, 0]]
-    assert load_labels(given, recipe=data.recipe).Y.toarray().tolist() == data.Y.toarray().tolist()
-    assert load_labels(pd.DataFrame({"x": [1], "tags": ["a;b|c"]}), recipe=data.recipe).Y.toarray().tolist() == [[1, 1]]
+    assert load_labels(given, schema=data.schema).Y.toarray().tolist() == data.Y.toarray().tolist()
+    assert load_labels(pd.DataFrame({"x": [1], "tags": ["a;b|c"]}), schema=data.schema).Y.toarray().tolist() == [[1, 1]]
     with pytest.raises(InvalidInputError, match=r"column 'tags': tags hold '\|', which would part them"):
         load_labels(given, ["tags"], label_sep="|")
     for tags, message in (
@@ -227,14 +227,14 @@ def test_cells_written_as_lists(sep: str, write: Write) -> None:
     data = load_labels(path, ["tags"], label_sep=sep)
     assert (data.label_names, data.Y.toarray().tolist()) == (("a", "b, c", "it's"), [[0, 1, 1], [1, 0, 0], [0, 0, 0]])
     pd.DataFrame({"x": [1, 2, 3], "tags": map(json.dumps, tags)}).to_csv(path, index=False)
-    assert load_labels(path, recipe=data.recipe).Y.toarray().tolist() == data.Y.toarray().tolist()
+    assert load_labels(path, schema=data.schema).Y.toarray().tolist() == data.Y.toarray().tolist()
 
 
 def test_tags_that_training_did_not_have() -> None:
-    recipe = load_labels(FRAME, "tags", **OPTIONS).recipe
+    schema = load_labels(FRAME, "tags", **OPTIONS).schema
     new = FRAME.assign(tags=["sea", "time|sea|sun", "", "time", "trip"])
     with pytest.warns(InputWarning, match="column 'tags': 'sea', 'sun' did not occur in training, and are left out"):
-        data = load_labels(new, recipe=recipe)
+        data = load_labels(new, schema=schema)
     assert data.Y.toarray().tolist() == [[0, 0, 0], [0, 1, 0], [0, 0, 0], [0, 1, 0], [0, 0, 1]]
 
 
@@ -301,9 +301,9 @@ def test_options_that_are_for_tables(write: Write) -> None:
         with pytest.raises(InvalidInputError, match=f"{next(iter(options))} is for tables: CSV, TSV, Parquet and fr"):
             load_labels(arff, **options)  # type: ignore[arg-type]
     assert load_labels(arff, text=()).n_features == 1
-    recipe = load_labels(FRAME, "tags", **OPTIONS).recipe
-    with pytest.raises(InvalidInputError, match="text is for training: the recipe says what becomes of text"):
-        load_labels(FRAME, recipe=recipe, text="body")
+    schema = load_labels(FRAME, "tags", **OPTIONS).schema
+    with pytest.raises(InvalidInputError, match="text is for training: the schema says what becomes of text"):
+        load_labels(FRAME, schema=schema, text="body")
     with pytest.raises(InvalidInputError, match="format, aligned and data_home are for files"):
         load_labels(FRAME, "tags", format="table", **OPTIONS)
 
@@ -321,11 +321,11 @@ def test_frames_that_cannot_be_read() -> None:
 
 
 def change(**members: Any) -> Callable[[dict[str, Any]], None]:
-    return lambda recipe: recipe.update(members)
+    return lambda schema: schema.update(members)
 
 
 def of_body(**members: Any) -> Callable[[dict[str, Any]], None]:
-    return lambda recipe: recipe["vocabularies"]["body"].update(members)
+    return lambda schema: schema["vocabularies"]["body"].update(members)
 
 
 @together(
@@ -374,16 +374,16 @@ def of_body(**members: Any) -> Callable[[dict[str, Any]], None]:
         change(more=3),
     ],
 )
-def test_forged_recipes(forge: Callable[[dict[str, Any]], None]) -> None:
-    recipe = json.loads(json.dumps(load_labels(FRAME, "tags", **OPTIONS).recipe.as_json()))
-    forge(recipe)
-    with pytest.raises(InvalidInputError, match="a (recipe|vocabulary) "):
-        Recipe.of_json(recipe)
+def test_forged_schemas(forge: Callable[[dict[str, Any]], None]) -> None:
+    schema = json.loads(json.dumps(load_labels(FRAME, "tags", **OPTIONS).schema.as_json()))
+    forge(schema)
+    with pytest.raises(InvalidInputError, match="a (schema|vocabulary) "):
+        Schema.of_json(schema)
 
 
-def test_recipes_of_older_files_are_read() -> None:
+def test_schemas_of_older_files_are_read() -> None:
     value = {"features": ["x"], "labels": ["l"], "drop": [], "id": None, "words": {}, "text": {}}
-    recipe = Recipe.of_json(value)
-    assert recipe == Recipe(("x",), ("l",))
+    schema = Schema.of_json(value)
+    assert schema == Schema(("x",), ("l",))
     with pytest.raises(InvalidInputError, match="the frame, row 2, column 'x': no value"):
-        load_labels(pd.DataFrame({"x": [1, None]}), recipe=recipe)
+        load_labels(pd.DataFrame({"x": [1, None]}), schema=schema)

@@ -148,9 +148,9 @@ def _of_ratings(model: RatingModel) -> list[Callable[[], Any]]:
     if hasattr(model, "fold_in_items"):
         of_items = [(u, "new") for u in users.tolist()[:3]]
         questions.append(lambda: model.fold_in_items(of_items, y[:3]).predict(of_items))
-    if model.coding_ is not None:
-        questions.append(lambda: model.coding_.named(model.predict(pairs)))
-        questions.append(lambda: model.coding_.levels_of(LEVELS))
+    if model.rating_scale_ is not None:
+        questions.append(lambda: model.rating_scale_.named(model.predict(pairs)))
+        questions.append(lambda: model.rating_scale_.levels_of(LEVELS))
     if "warm_start" in model.get_params(deep=False):
         questions.append(go_on)
     return questions
@@ -184,9 +184,9 @@ def _of_labels(model: Any) -> list[Callable[[], Any]]:
         for method in ("predict", "decision_function", "predict_proba", "transform"):
             if hasattr(model, method):
                 questions.append(lambda X=X, method=method: getattr(model, method)(X))
-    if hasattr(model, "recipe_"):
+    if hasattr(model, "schema_"):
         questions.append(lambda: model.predict(NOTES))
-        questions.append(lambda: load_labels(NOTES, recipe=model.recipe_))
+        questions.append(lambda: load_labels(NOTES, schema=model.schema_))
     if isinstance(model, LabelModel):
         Y = np.resize(LABELS, (24, len(model.label_names_)))
         questions.append(lambda: model.fit_threshold(forms[0], Y, "per-label"))

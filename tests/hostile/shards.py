@@ -18,9 +18,9 @@ import numpy as np
 from tests.hostile.forgeries import damaged_json
 from tests.hostile.mutations import mutated
 
-from cofactor.coding import Coding
 from cofactor.errors import InvalidInputError
 from cofactor.persistence import read_model
+from cofactor.rating_scale import RatingScale
 from cofactor.ratings import ALS, BPMF, HMF, MMMF, PMF, OrdinalProbit, Ratings, ShardedRatings
 
 #: Small fits of six models.
@@ -87,7 +87,7 @@ def is_sound(folder: Path) -> bool:
 
 def _is_sound(folder: Path, state: dict[str, Any]) -> bool:
     items, n_levels = _ids(folder, state["items"], "items"), len(state["scale"])
-    coding = state["coding"]
+    rating_scale = state["coding"]
     last: list[Any] = []
     item_counts, level_counts = np.zeros(len(items), np.int64), np.zeros(n_levels, np.int64)
     for shard in state["shards"]:
@@ -116,7 +116,7 @@ def _is_sound(folder: Path, state: dict[str, Any]) -> bool:
         last = users[-1:]
     counts = np.load(folder / state["items"]["folder"] / "counts.npy")
     whole = state["level_counts"] == level_counts.tolist() and np.array_equal(counts, item_counts)
-    return whole and (coding is None or Coding.of_state(coding).scale == tuple(state["scale"]))
+    return whole and (rating_scale is None or RatingScale.of_state(rating_scale).scale == tuple(state["scale"]))
 
 
 def _ids(folder: Path, part: dict[str, Any], name: str) -> list[Any]:

@@ -124,7 +124,7 @@ def cases() -> list[tuple[bytes, Callable[[Path], Any]]]:
     """Valid files, each with a reader."""
     notes = {"body": ["Red sea", "red sea", "sun"], "age": [1, 2, None], "sky": ["grey", "blue", None]}
     frame = pd.DataFrame({**notes, "tags": ["a|b", "a", ""]})
-    recipe = load_labels(frame, "tags", label_sep="|", text="body").recipe
+    schema = load_labels(frame, "tags", label_sep="|", text="body").schema
     lists = chunked(csr_array(X), csr_array(Y))
     columns = chunked(X, Y)
     stars = parquet(user=["ann", "bob", "ann"], item=[1, 2, 3], rating=[4.0, 3.5, 1.0], time=[1, 2, 3])
@@ -152,7 +152,7 @@ def cases() -> list[tuple[bytes, Callable[[Path], Any]]]:
         (LABELS, lambda path: read_label_table(path, "is_")),
         (LABELS, lambda path: read_label_table(path, -1)),
         (NOTES, lambda path: load_labels(path, "tags", label_sep="|", text="body", ngrams=2)),
-        (NOTES, lambda path: load_labels(path, recipe=recipe)),
+        (NOTES, lambda path: load_labels(path, schema=schema)),
         (words, lambda path: read_label_table(path, "is_")),
         (SVM, read_libsvm),
         (SIZED, read_libsvm),

@@ -49,7 +49,7 @@ def test_a_model_of_a_data_set_predicts_from_frames(frame: pd.DataFrame, data: L
             frame[["age", "body"]],
             pl.from_pandas(frame),
             data,
-            load_labels(frame, [], recipe=model.recipe_),
+            load_labels(frame, [], schema=model.schema_),
         ):
             np.testing.assert_array_equal(model.predict(given).toarray(), expected)
         assert model.decision_function(frame[:1]).shape == (1, 2)
@@ -62,14 +62,14 @@ def test_names_win_over_the_order_of_columns() -> None:
     model = PLST.paper(1.0).fit(data)
     turned = LabelDataset(data.name, data.X[:, ::-1], data.Y, data.feature_names[::-1], data.label_names)
     np.testing.assert_array_equal(model.decision_function(turned), model.decision_function(data))
-    assert not hasattr(model, "recipe_")
+    assert not hasattr(model, "schema_")
     frame = pd.DataFrame(data.X, columns=list(data.feature_names))
     np.testing.assert_array_equal(model.decision_function(frame), model.decision_function(data))
 
 
 def test_another_fit_forgets_the_columns(frame: pd.DataFrame, data: LabelDataset) -> None:
     model = PLST.paper(1.0).fit(data).fit(data.X, data.Y)
-    assert not hasattr(model, "recipe_")
+    assert not hasattr(model, "schema_")
     with pytest.raises(ValueError, match="X has 3 features, but PLST is expecting 9"):
         model.predict(frame)
 
@@ -79,7 +79,7 @@ def test_names_of_labels_and_streams(frame: pd.DataFrame, data: LabelDataset) ->
     assert PLST.paper(1.0).fit(data, data.Y.toarray()).predict(frame).shape == (60, 2)
     model = OMF.paper(1, random_state=0).fit(data)
     assert model.partial_fit(frame, data.Y).n_rows_seen_ == 120
-    assert model.recipe_ == data.recipe
+    assert model.schema_ == data.schema
 
 
 def test_rows_of_another_width(data: LabelDataset) -> None:
@@ -132,7 +132,7 @@ def test_texts_of_medical_are_as_good_as_its_features(data_dir: Path) -> None:
     frame = pd.DataFrame({"body": texts, "tags": lists})
     data = load_labels(frame[train], "tags", label_sep="|", text="body")
     search = Search(PLST(1.0), {"alpha": [0.03, 0.1, 0.3, 1, 3]}, thresholds=("plain",), random_state=0)
-    predicted = search.fit(data.X, data.Y).predict(load_labels(frame[~train], [], recipe=data.recipe).X)
+    predicted = search.fit(data.X, data.Y).predict(load_labels(frame[~train], [], schema=data.schema).X)
     known = [tags.tolist().index(name) for name in data.label_names]
     hits = Y[~train][:, known].multiply(predicted).sum()
     score = 2 * hits / (Y[~train].sum() + predicted.sum())  # labels that only the test part has count as missed

@@ -10,7 +10,7 @@ ARRAYS = ("indptr", "indices", "levels", "col_indptr", "col_indices", "to_csr", 
 def assert_same(found: Ratings, expected: Ratings) -> None:
     assert found.users == expected.users
     assert found.items == expected.items
-    assert found.coding == expected.coding
+    assert found.rating_scale == expected.rating_scale
     for name in ARRAYS:
         ours, theirs = getattr(found, name), getattr(expected, name)
         assert (ours is None) == (theirs is None), name

@@ -1,26 +1,25 @@
-"""The model with which docs/architecture.md shows how to add one."""
+"""The models with which docs/architecture.md shows how to add one."""
 
-import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from tests.skeletons import ROOT, block_of, n_passed
 
 from cofactor import persistence
 from cofactor.errors import InvalidInputError
 
-PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
+PAGE = "architecture.md"
 X = [(u, i) for u in range(8) for i in range(6) if u * i % 4 != 1]
 Y = np.array([1.0 + (u + i) % 5 for u, i in X])
 
 
 @pytest.fixture
 def item_means() -> Any:
-    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
     names: dict[str, Any] = {"__name__": "page"}
-    exec(next(block for block in blocks if "class ItemMeans" in block), names)
+    exec(block_of(PAGE, "class ItemMeans"), names)
     return names["ItemMeans"]
 
 
@@ -49,3 +48,39 @@ def test_its_file_holds_what_was_learned_and_no_other_shape(item_means: Any, tmp
     model.save(tmp_path / "damaged")
     with pytest.raises(persistence.ModelFileError, match=r"item_means_ must be finite float64 of shape \(6\)"):
         persistence.load(tmp_path / "damaged", registry)
+
+
+@pytest.mark.evidence
+@pytest.mark.processes
+def test_it_passes_the_contract_tests(tmp_path: Path) -> None:
+    """A reader begins with it: it is registered as the page says, and its tests run."""
+    registered = """
+from cofactor.ratings import MODELS
+from .item_means import ItemMeans
+
+MODELS["ItemMeans"] = ItemMeans
+CASES = {"MMMF": CASES["MMMF"], "ItemMeans": Case(ItemMeans())}  # the others are tested where they stand
+"""
+    taste = "fold_in_learns or levels_that_nobody_used or ratings_are_all_equal or any_increasing_scale"
+    insertions = {
+        "item_means.py": (block_of(PAGE, "class ItemMeans"), ""),
+        "models.py": (registered, "\n#: Runs a test for each case"),
+        "test_input.py": ('\n    "shrinkage": [0, -1.0],', '\n    "levels": [['),
+    }
+    assert n_passed(ROOT / "tests" / "contract", insertions, f"ItemMeans and not ({taste})", tmp_path) > 45
+
+
+@pytest.mark.evidence
+@pytest.mark.processes
+def test_that_of_interactions_passes_the_tests_of_all(tmp_path: Path) -> None:
+    registered = """
+from .shared_users import SharedUsers
+
+MODELS["SharedUsers"] = SharedUsers
+MODELS_UNDER_TEST["SharedUsers"] = SharedUsers(1.0)
+"""
+    insertions = {
+        "shared_users.py": (block_of(PAGE, "class SharedUsers"), ""),
+        "models.py": (registered, "assert {"),
+    }
+    assert n_passed(ROOT / "tests" / "ratings" / "ranking", insertions, "SharedUsers", tmp_path) > 15

@@ -231,7 +231,7 @@ def test_an_ordered_categorical_is_a_scale_in_its_order(kind: str, tmp_path: Any
     assert model.scale_.tolist() == [1, 2, 3, 4, 5]
     assert np.array_equal(model.ratings_.levels, as_ratings(PAIRS, levels, scale=range(1, 6)).levels)
     model.save(tmp_path / "model.cofactor")
-    assert cofactor.load(tmp_path / "model.cofactor").coding_.names() == NAMES
+    assert cofactor.load(tmp_path / "model.cofactor").rating_scale_.names() == NAMES
     assert model.score(PAIRS, y) == model.score(PAIRS, levels)
     assert len(evaluate(model, PAIRS, y)) == 3
     with pytest.raises(InvalidInputError, match="stand for a, b, c, d, e, but those of training for bad"):
@@ -242,13 +242,13 @@ def test_an_ordered_categorical_is_a_scale_in_its_order(kind: str, tmp_path: Any
 def test_categories_that_are_increasing_numbers_are_the_scale(kind: str) -> None:
     found = as_ratings(PAIRS, graded(RATINGS, [0.5, 1.0, 2.0, 4.0, 8.0, 9.0])[kind])
     assert found.scale.tolist() == [0.5, 1, 2, 4, 8, 9]
-    assert found.coding is None
+    assert found.rating_scale is None
 
 
 def test_a_frame_with_a_categorical_column() -> None:
     frame = pd.DataFrame({**COLUMNS, "rating": graded(RATINGS, NAMES)["a categorical"]})
     for form in (frame, pl.from_pandas(frame).with_columns(pl.col("rating").cast(pl.Enum(NAMES))), pa.table(frame)):
-        assert as_ratings(form).coding.names() == NAMES
+        assert as_ratings(form).rating_scale.names() == NAMES
     with pytest.raises(InvalidInputError, match="NaN or infinite, the first in row 0"):
         as_ratings(frame.assign(rating=frame["rating"].where(frame.index > 0)))
     with pytest.raises(InvalidInputError, match="must hold numbers .* ordered=True"):

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from tests.ratings.same import ARRAYS, assert_same
 from tests.together import together
 
-from cofactor.coding import Coding
 from cofactor.errors import InvalidInputError
 from cofactor.model.state import is_mapped
+from cofactor.rating_scale import RatingScale
 from cofactor.ratings import Ratings, ShardedRatings
 from cofactor.ratings.sharded import shard_bounds
 
@@ -85,12 +85,12 @@ def test_a_folder_gives_back_the_same_shards(plan: tuple[Ratings, int]) -> None:
 
 def test_times_weights_coding_and_text_go_to_a_folder(tmp_path) -> None:
     ratings = some_ratings(text=True)
-    coding = Coding((1.0, 2.0, 3.0, 4.0, 5.0), words=("a", "b", "c", "d", "e"))
-    ratings = replace(ratings, coding=coding, weights=np.linspace(1, 2, ratings.n_ratings))
+    rating_scale = RatingScale((1.0, 2.0, 3.0, 4.0, 5.0), words=("a", "b", "c", "d", "e"))
+    ratings = replace(ratings, rating_scale=rating_scale, weights=np.linspace(1, 2, ratings.n_ratings))
     ShardedRatings.from_ratings(ratings, 7).save(tmp_path / "big")
     again = ShardedRatings.open(tmp_path / "big")
     assert again.has_times
-    assert again.coding == coding
+    assert again.rating_scale == rating_scale
     assert_same(again.to_ratings(), ratings)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -167,7 +168,7 @@ def test_rows_of_a_table(tagging: Tagging) -> None:
     rows = [{name: value for name, value in row.items() if value is not None or k % 2} for k, row in enumerate(columns)]
     answer = tagging.client.post(TAGS, {"rows": rows, "top": 2, "model": "table"})
     wind = [np.nan if row["wind"] is None else row["wind"] for row in columns]
-    X = read_label_table(frame.assign(wind=wind), [], recipe=tagging.table.recipe_).X
+    X = read_label_table(frame.assign(wind=wind), [], schema=tagging.table.schema_).X
     assert_said(answer, tagging.table, X)
     (told,) = tagging.client.post(TAGS, {"rows": [{"sky": "green", "warm": True}], "model": "table"})["tags"]
     assert told["unknown"] == ["sky"]
@@ -182,19 +183,23 @@ def test_texts(tagging: Tagging) -> None:
     answer = tagging.client.post(TAGS, {"rows": texts, "top": 2, "model": "table"})
     frame = pd.DataFrame({"wind": np.nan, "sky": None, "warm": None, "body": texts}).astype({"sky": str, "warm": str})
     frame = frame.assign(sky="", warm="")
-    assert_said(answer, tagging.table, read_label_table(frame, [], recipe=tagging.table.recipe_).X)
+    assert_said(answer, tagging.table, read_label_table(frame, [], schema=tagging.table.schema_).X)
 
 
 def test_other_decisions(tagging: Tagging) -> None:
     X = np.random.default_rng(3).normal(size=(30, 6))
     asked = {"rows": X.tolist(), "model": "numbers"}
 
-    def on(**how: float) -> Any:
+    def on(**how: Any) -> Any:
         answer = tagging.client.post(TAGS, {**asked, **how})["tags"]
         return np.array([[j in row["labels"] for j in range(4)] for row in answer])
 
     assert np.array_equal(on(threshold=0.3), tagging.numbers.predict_proba(X) > 0.3)
     assert np.array_equal(on(coverage=0.95), tagging.numbers.predict_set(X, coverage=0.95) > 0)
+    asked_for = copy.copy(tagging.numbers)
+    for decision in ({"precision": 0.8, "at_most": 2}, {"costs": [1, 4]}, {"cuts": {"0": 0.9}, "at_least": 1}):
+        assert np.array_equal(on(decision=decision), asked_for.set_decision(**decision).predict(X) > 0)
+        asked_for = copy.copy(tagging.numbers)
     (row,) = tagging.client.post(TAGS, {"rows": X[:1].tolist(), "model": "numbers", "top": 2})["tags"]
     chances = tagging.numbers.predict_proba(X[:1])[0]
     assert [one["label"] for one in row["top"]] == np.argsort(-chances, kind="stable")[:2].tolist()
@@ -262,6 +267,9 @@ def test_reasons_for_items(tagging: Tagging, models: Models) -> None:
         (TAGS, {"rows": [{}], "top": 1001}, 422, "top", 1001),
         (TAGS, {"rows": [{}], "coverage": 2}, 422, "coverage", 2),
         (TAGS, {"rows": [{}], "coverage": 0.9, "threshold": 0.1}, 422, "threshold", None),
+        (TAGS, {"rows": [{}], "coverage": 0.9, "decision": {"precision": 0.9}}, 422, "coverage", None),
+        (TAGS, {"rows": [{}], "decision": {"precision": 2}}, 422, "precision", 2),
+        (TAGS, {"rows": [{}], "decision": {"presicion": 0.9}}, 422, "decision.presicion", 0.9),
         (TAGS, {"rows": [{"6": 1}], "model": "numbers"}, 422, "rows[0].6", 1),
         (TAGS, {"rows": [{"sky=red": 1}], "model": "table"}, 422, "rows[0].sky=red", 1),
         (TAGS, {"rows": [{"warm": "perhaps"}], "model": "table"}, 422, "rows[0].warm", "perhaps"),

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from tests.server.said import rows, rows_of
 
 from cofactor.datasets import make_ratings
 from cofactor.ratings import ALS, EASE, OrdinalProbit, Recommender, Rules
+from cofactor.server import schemas
 
 pytestmark = pytest.mark.processes
 
@@ -92,6 +93,12 @@ def test_lists_are_those_of_the_library(shop, over_http, in_python) -> None:
         expected = shop.models[name].recommend([7, 8], 6, **in_python)
         found = shop.lists(users=[7, 8], n=6, model=name, **over_http)
         assert [rows(one) for one in found] == [rows_of(expected, k) for k in (0, 1)]
+
+
+def test_requests_have_every_rule_of_the_library() -> None:
+    """Vectors for diversity are those of the model that was fitted."""
+    rules = {one.name for one in fields(Rules)} - {"vectors"}
+    assert set(schemas.Rules.__struct_fields__) == rules, "each rule needs a member in Rules of server/schemas.py"
 
 
 def test_rules_hold_for_new_users_too(shop) -> None:

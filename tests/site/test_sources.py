@@ -17,22 +17,9 @@ EXAMPLES = sorted((ROOT / "examples").glob("*/plot_*.py"))
 
 #: Packages that belong to shells and to the engine: whoever uses the package does not meet them.
 INTERNAL = {
-    *(
-        "checks",
-        "cli",
-        "chunked",
-        "coding",
-        "columns",
-        "files",
-        "frames",
-        "headers",
-        "interrupts",
-        "kernels",
-        "lazy",
-        "limits",
-    ),
-    *("model", "pages", "persistence", "problems", "progress", "published", "recipe", "reports", "samplers"),
-    *("server", "service", "text", "typing", "version", "warming"),
+    *("checks", "chunked", "cli", "columns", "files", "frames", "headers", "interrupts", "kernels", "lazy", "limits"),
+    *("model", "pages", "persistence", "problems", "progress", "published", "rating_scale", "reports", "samplers"),
+    *("schema", "server", "service", "text", "typing", "version", "warming"),
 }
 
 

@@ -5,22 +5,22 @@
 `load_movielens`              MovieLens 100K, 1M, latest-small, with titles
 `load_jester`                 Jester 1, continuous or binned
 `read_ratings`, `read_pairs`  any CSV, TSV, ``::``-separated or Parquet file; `read_timed_pairs`
-`read_interactions`                  who clicked, played or bought what, how often, from any such file
+`read_interactions`           who clicked, played or bought what, how often, from any such file
 `read_side_features`          what is known of users, or of items, in any such file
 `load_side_features`          what MovieLens knows of its users and films
 `write_table`                 a table to CSV, TSV or Parquet, completely or not at all; `write_blocks` block by block
 `bin_ratings`, `bin_edges`    continuous ratings, or counts, to levels
-`Coding`                      what the levels of binned ratings, or of words, stand for
+`RatingScale`                 what the levels of binned ratings, or of words, stand for
 `make_movies`                 invented films with titles, and ratings like those of MovieLens 100K
 `make_ratings`                synthetic ratings whose complete matrix is known
 `make_events`                 made-up views, carts and purchases of a shop
-`make_interactions`                  synthetic interactions, of millions of users, whose probabilities are known
+`make_interactions`           synthetic interactions, of millions of users, whose probabilities are known
 `load_labels`                 a known multi-label set by name (emotions, bibtex, ...), or any file below
 `read_arff`                   Mulan and MEKA ARFF, dense and sparse; `read_label_names` its XML
 `read_libsvm`                 libsvm multi-label and extreme-classification text; `write_libsvm`
 `read_mat`                    the MATLAB layouts in which multi-label sets circulate
 `read_label_table`            CSV, TSV and Parquet with columns of labels
-`Recipe`                      how columns became features and labels, to read other files alike
+`Schema`                      how columns became features and labels, to read other files alike
 `LabelChunks`                 libsvm and Parquet in chunks, for data larger than memory; `write_chunks`
 `make_labels`                 synthetic labels with known groups
 `make_articles`               synthetic news articles with tags, as real ones have them
@@ -45,7 +45,6 @@ from typing import TYPE_CHECKING
 from cofactor.lazy import exports
 
 if TYPE_CHECKING:
-    from cofactor.coding import Coding as Coding
     from cofactor.datasets.chunks import LabelChunks as LabelChunks
     from cofactor.datasets.chunks import write_chunks as write_chunks
     from cofactor.datasets.formats import open_data as open_data
@@ -91,7 +90,8 @@ if TYPE_CHECKING:
     from cofactor.datasets.write import write_blocks as write_blocks
     from cofactor.datasets.write import write_table as write_table
     from cofactor.files import cache_dir as cache_dir
-    from cofactor.recipe import Recipe as Recipe
+    from cofactor.rating_scale import RatingScale as RatingScale
+    from cofactor.schema import Schema as Schema
 
 
 __getattr__, __dir__, __all__ = exports(__name__)

@@ -9,10 +9,10 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.coding import Coding
 from cofactor.columns import Column
 from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.limits import MAX_LEVELS
+from cofactor.rating_scale import RatingScale
 from cofactor.text import plural
 
 Bins: TypeAlias = int | Sequence[float] | NDArray
@@ -260,13 +260,13 @@ def _check_distinct(values: NDArray[np.float64], n: int) -> None:
     )
 
 
-def warn_of_empty(coding: Coding, y: NDArray[np.float64]) -> None:
+def warn_of_empty(known: RatingScale, y: NDArray[np.float64]) -> None:
     """Warn of levels of bins that hold no rating."""
-    empty = [name for level, name in zip(coding.scale, coding.names(), strict=True) if not (y == level).any()]
+    empty = [name for level, name in zip(known.scale, known.names(), strict=True) if not (y == level).any()]
     if not empty:
         return
     shown = ", ".join(empty[:3]) + (", ..." if len(empty) > 3 else "")
-    which = f"{len(empty)} of {len(coding.scale)} levels {'holds' if len(empty) == 1 else 'hold'} no rating: {shown}"
+    which = f"{len(empty)} of {len(known.scale)} levels {'holds' if len(empty) == 1 else 'hold'} no rating: {shown}"
     advice = ("; take fewer bins, or ", Argument("bin_by", "quantile"))
     warnings.warn(InputWarning((which, *advice)), stacklevel=3)
 

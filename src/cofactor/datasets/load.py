@@ -358,7 +358,7 @@ Aligned = Literal["published", "realigned"] | None
 
 _OFFSETS = "label_offsets.json"
 #: Options that only some readers take, and what these read.
-_COLUMNS = ("labels", "drop", "id", "max_values", "recipe", "missing", "weights")
+_COLUMNS = ("labels", "drop", "id", "max_values", "schema", "missing", "weights")
 _ONLY_IN = {
     _COLUMNS: "ARFF files and tables, whose columns have names",
     ("text", "max_words", "ngrams", "label_sep"): "tables: CSV, TSV, Parquet and frames",
@@ -468,8 +468,8 @@ def load_labels(
         Folder in which a known set is looked for instead of $COFACTOR_DATA and the cache.
     **options
         Further options of the reader: `read_arff`, `read_mat`, `read_libsvm` or `read_label_table`. Among them is
-        `recipe`, which reads an ARFF file or a table as another one was read: the ``recipe`` of its data, or the
-        ``recipe_`` of a model which the command line fitted; ``labels=[]`` then gives the features alone.
+        `schema`, which reads an ARFF file or a table as another one was read: the ``schema`` of its data, or the
+        ``schema_`` of a model which the command line fitted; ``labels=[]`` then gives the features alone.
 
     Returns
     -------

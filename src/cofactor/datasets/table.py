@@ -25,7 +25,7 @@ from pyarrow import compute
 from cofactor.columns import ColumnsError
 from cofactor.errors import Argument, InputWarning, InvalidInputError, Place, Text
 from cofactor.frames import as_frame
-from cofactor.recipe import truth_of
+from cofactor.schema import truth_of
 from cofactor.text import first_repeated, is_number, seconds_of_date
 
 

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from cofactor.coding import Coding
 from cofactor.datasets.levels import BinBy, Bins, bin_edges, bin_ratings, warn_of_empty
 from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
-from cofactor.recipe import Recipe
+from cofactor.rating_scale import RatingScale
+from cofactor.schema import Schema
 from cofactor.text import plural, shorten
 
 #: What a file holds: ratings, features with labels, only the names of labels, or a model.
@@ -47,7 +47,7 @@ class RatingDataset:
         Time of each rating, in seconds since 1970 where the source says so.
     description : str
         Origin and peculiarities, in a sentence or two.
-    coding : Coding, optional
+    rating_scale : RatingScale, optional
         What the levels stand for, where the ratings were cut into bins, or are words. A model that is fitted to the
         data set keeps it.
     n_dropped : int, default=0
@@ -77,7 +77,7 @@ class RatingDataset:
     item_names: Mapping[Any, str] = field(default_factory=dict)
     timestamps: NDArray[np.int64] | None = None
     description: str = ""
-    coding: Coding | None = None
+    rating_scale: RatingScale | None = None
     n_dropped: int = 0
     features: Mapping[str, Any] = field(default_factory=dict)
 
@@ -159,7 +159,7 @@ class RatingDataset:
         Returns
         -------
         RatingDataset
-            On the scale 1..R; its ``coding`` says what the levels stand for.
+            On the scale 1..R; its ``rating_scale`` says what the levels stand for.
 
         Raises
         ------
@@ -177,15 +177,15 @@ class RatingDataset:
         >>> from cofactor.datasets import RatingDataset
         >>> X, plays = np.array([[1, 7], [1, 8], [2, 7], [2, 9]]), np.array([1.0, 1.0, 6.0, 900.0])
         >>> data = RatingDataset("plays", X, plays, None).binned(3, "quantile")
-        >>> data.y.tolist(), data.coding.names()
+        >>> data.y.tolist(), data.rating_scale.names()
         ([1.0, 1.0, 2.0, 3.0], ['[1, 6)', '[6, 453)', '[453, 900]'])
         """
         edges = bin_edges(self.y, bins, bin_by, limits=limits)
         y, scale = bin_ratings(self.y, edges)
-        coding = Coding(tuple(scale.tolist()), edges=tuple(edges.tolist()))
+        rating_scale = RatingScale(tuple(scale.tolist()), edges=tuple(edges.tolist()))
         if np.ndim(bins) == 0 and limits is None:  # edges that were given may be those of other ratings
-            warn_of_empty(coding, y)
-        return replace(self, y=y, scale=scale, coding=coding)
+            warn_of_empty(rating_scale, y)
+        return replace(self, y=y, scale=scale, rating_scale=rating_scale)
 
     def without(self, ratings: float | Sequence[float]) -> RatingDataset:
         """Leave out ratings that mean that there is none, such as 0 in data whose scale begins with 1.
@@ -294,10 +294,10 @@ class LabelDataset:
         Origin and peculiarities, in a sentence or two.
     ids : ndarray of shape (n,) or None
         What the rows are called, int64 where all are integers, otherwise object; None where no column says so.
-    recipe : Recipe or None
+    schema : Schema or None
         How columns of a table, or of an ARFF file, became features and labels; other files can be read alike by it.
     filled : mapping from str to int
-        How many cells of a column had no value, and were filled as the recipe says; by the name of the column.
+        How many cells of a column had no value, and were filled as the schema says; by the name of the column.
     known : ndarray of shape (n, L), bool, or None
         Which labels are known; None if all are. The others are off in Y, and NaN in `targets`.
     weights : ndarray of shape (n,) or None
@@ -327,7 +327,7 @@ class LabelDataset:
     nominal: tuple[str, ...] = ()
     description: str = ""
     ids: NDArray[Any] | None = None
-    recipe: Recipe | None = None
+    schema: Schema | None = None
     filled: Mapping[str, int] = field(default_factory=dict)
     known: NDArray[np.bool_] | None = None
     weights: NDArray[np.float64] | None = None

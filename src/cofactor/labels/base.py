@@ -46,6 +46,7 @@ from cofactor.labels.data import (
     in_trained_order,
     is_dataset,
     known_in_order,
+    label_positions,
     label_tags,
     of_all_labels,
     refused_unknown,
@@ -67,8 +68,9 @@ from cofactor.labels.decisions import (
     no_joint,
     recorded_shares,
     warn_of_one_answer,
+    warn_of_unreached,
 )
-from cofactor.labels.explaining import NO_PARTS, Explainer, ScoreParts, label_positions
+from cofactor.labels.explaining import NO_PARTS, Explainer, ScoreParts
 from cofactor.labels.features import CheckedFeatures, as_features, check_n_features, warn_of_copies
 from cofactor.labels.learners import LEARNERS
 from cofactor.labels.regression import FeatureSpace
@@ -82,6 +84,7 @@ from cofactor.labels.scaling import (
     rows_to_compare,
     stream_scaling,
 )
+from cofactor.labels.targets import check_targets
 from cofactor.labels.training_data import (
     ENOUGH,
     PARTS,
@@ -107,7 +110,7 @@ from cofactor.model.offered import kinds_of, offered_if
 from cofactor.model.progress import Monitor
 from cofactor.model.size import refuse_too_large
 from cofactor.model.state import check_course, head_of, member, of_head, packed, unpacked
-from cofactor.recipe import Recipe
+from cofactor.schema import Schema
 from cofactor.solvers.result import Callback
 from cofactor.typing import Features, Labels, RandomState
 
@@ -225,7 +228,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
 
     scale: str = param(check_scale, default="auto")
     threshold: float | str = param(default="auto")
-    decide_for: str = param(check_aim, default="micro")
+    decide_for: str | Mapping[str, Any] = param(check_aim, default="micro")
     random_state: RandomState = param(check_random_state, default=None)
     callback: Callback | None = param(check_callback, default=None)
     verbose: int = param(check_verbose, default=0)
@@ -416,7 +419,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         ----------
         X : array-like, sparse matrix or array, frame, or FeatureSpace, of shape (n, D)
             Features; a `cofactor.labels.FeatureSpace` lets several fits share one decomposition of the features. Or a
-            `cofactor.datasets.LabelDataset` without `y`: then the model keeps its recipe of columns too, and predicts
+            `cofactor.datasets.LabelDataset` without `y`: then the model keeps its schema of columns too, and predicts
             from frames with the columns of the table it was read from. Or chunks without `y`, see `capabilities`: a
             `cofactor.datasets.LabelChunks`, or any iterable of pairs (X, y) that can be read again and again.
         {labels}
@@ -520,7 +523,13 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         return self._in_form(X, lambda block: self.decision_.sets(self._all_scores(block), coverage, cover))
 
     def iter_predictions(
-        self, X: Features, *, probabilities: bool = False, coverage: float | None = None, checked: bool = False
+        self,
+        X: Features,
+        *,
+        probabilities: bool = False,
+        coverage: float | None = None,
+        decision: Mapping[str, Any] | None = None,
+        checked: bool = False,
     ) -> Iterator[LabelPredictions]:
         """Yield scores, labels that are on, and probabilities, for blocks of instances; each is computed once.
 
@@ -533,6 +542,8 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             Whether to yield them; only of models that have some.
         coverage : float, optional
             Of sets, see `predict_set`.
+        decision : mapping from str to object, optional
+            Decide so, and not as the model does otherwise: the arguments of `set_decision`.
         checked : bool, default=False
             Whether X is known to be finite numbers in the order of training, a C-contiguous ndarray or a csr_array, as
             where a server made it: to check a row takes longer than to score it.
@@ -546,19 +557,18 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         if coverage is not None:
             self.check_coverage()
         given: Any = X
-        decision, features = self.decision_, self.scaling_.apply(given) if checked else self._features(X)
+        how = self._asked(decision) if decision else self.decision_
+        features = self.scaling_.apply(given) if checked else self._features(X)
         for block in self._blocks(features):
             scores, chances = self._all_scores(block), None
             if probabilities:
-                chances = self._all_probabilities(block) if decision.calibration is None else decision.proba(scores)
+                chances = self._all_probabilities(block) if how.calibration is None else how.proba(scores)
             if coverage is not None:
-                on = decision.sets(scores, coverage)
-            elif decision.rule is None:  # label sets do not follow from scores
+                on = how.sets(scores, coverage)
+            elif how.rule is None:  # label sets do not follow from scores
                 on = self._decoded(block)
-            elif chances is not None and decision.rule.takes == "probabilities":
-                on = decision.rule.apply(chances)
             else:
-                on = decision.predict(scores)
+                on = how.predict(scores, chances)
             yield LabelPredictions(scores, on, chances)
 
     def check_coverage(self) -> None:
@@ -746,10 +756,92 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         data = self._receive(X, y, sample_weight, reset=False, weights="any")
         if isinstance(rule, str):
             scores = np.concatenate([self._all_scores(block) for block in self._blocks(data.features)])
-            self.decision_ = Decision.learn(rule, self.decide_for, scores, data.labels, data.weights, known=data.known)
+            given = data.labels, data.weights
+            names = self.label_names_
+            self.decision_ = Decision.learn(rule, self.decide_for, scores, *given, known=data.known, names=names)
+            warn_of_unreached(self.decision_, type(self).__name__)
         else:
             self.decision_ = replace(self.decision_, rule=Threshold(float(rule)))
         return self
+
+    def set_decision(
+        self,
+        *,
+        precision: float | None = None,
+        recall: float | None = None,
+        costs: tuple[Any, Any] | None = None,
+        cuts: Any = None,
+        each_label: bool = False,
+        at_least: int = 0,
+        at_most: int | None = None,
+    ) -> Self:
+        """Decide anew which labels are on, by what the fit learned from held-out instances; nothing else changes.
+
+        One of the first four, or none: then labels are decided as before. What a user may ask for every time can be the
+        parameter `decide_for`, too: ``decide_for={{"precision": 0.9, "at_most": 5}}``.
+
+        Parameters
+        ----------
+        precision : float, optional
+            From .5 to .99: this share of the labels that are predicted shall be right. Labels are on above the lowest
+            cut of probabilities that shows it on held-out instances: Wilson's lower bound, above the true share in one
+            of ten samples, reaches it.
+        recall : float, optional
+            From .5 to .99: this share of the labels that are on shall be predicted, by the highest cut that shows it.
+        costs : pair, optional
+            What a label costs that is wrongly on, and one that is wrongly off: numbers above 0, or one for each label.
+            A label is on where that costs less on average: above the cut a / (a + b).
+        cuts : float, sequence of L numbers, mapping or Series, optional
+            Cuts of probabilities of your own, from 0 to 1. A mapping or Series has them by name of the label; others
+            keep their cut, where they have one.
+        each_label : bool, default=False
+            Whether each label has its own cut for the precision or recall. Labels whose held-out instances are too few
+            or too mixed to show a precision are never on: ``decision_.abstains`` says which; fifteen that are all right
+            show .9. Those that show no recall have the cut of all labels.
+        at_least, at_most : int, optional
+            How many labels an instance has. The likeliest join, or remain.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            If the fit learned no probabilities, which it does with ``threshold="auto"`` and other rules, but not with
+            "joint" or a number; or a value is not valid.
+
+        Warns
+        -----
+        InputWarning
+            If no cut shows the precision for all labels together: nothing is predicted then.
+
+        Examples
+        --------
+        >>> from cofactor.datasets import make_labels
+        >>> from cofactor.labels import LabelRidge
+        >>> data = make_labels(400, 12, 6, random_state=0)[0]
+        >>> model = LabelRidge(random_state=0).fit(data.X, data.Y)
+        >>> model.set_decision(precision=0.9, at_most=2).decision_.words
+        'by a cut of probabilities, for a precision of 0.9; at most 2 labels'
+        >>> int(model.predict(data.X).sum(axis=1).max())
+        2
+        """
+        check_is_fitted(self)
+        given = {"precision": precision, "recall": recall, "costs": costs, "cuts": cuts, "at_most": at_most}
+        wanted = {name: value for name, value in given.items() if value is not None}
+        wanted |= {"each_label": True} if each_label else {}
+        self.decision_ = self._asked(wanted | ({"at_least": at_least} if at_least else {}))
+        return self
+
+    def _asked(self, wanted: Mapping[str, Any]) -> Decision:
+        """Return the decision that is asked for, see `set_decision`; of constant labels that which there is."""
+        check_targets(wanted)
+        if self.constant_.all():
+            return self.decision_
+        found = self.decision_.asked(wanted, self.label_names_)
+        warn_of_unreached(found, type(self).__name__)
+        return found
 
     def score(self, X: Features, y: Labels, sample_weight: ArrayLike | None = None) -> float:
         """Return micro-F1 of the predictions: 2 hits / (labels that are on + labels that are predicted).
@@ -867,7 +959,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
     def _features(self, X: Any, *, reset: bool = False) -> CheckedFeatures:
         """Return checked features, scaled as in training.
 
-        With `reset` they are to be learned from, and not scaled: their number and names, and the recipe of a data set,
+        With `reset` they are to be learned from, and not scaled: their number and names, and the schema of a data set,
         are noted.
         """
         if not reset:
@@ -883,8 +975,8 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             return as_features(X, self, reset=True)
         checked = as_features(X.X, self, reset=True, names=X.feature_names)
         self.feature_names_in_ = np.array(X.feature_names, dtype=object)
-        if X.recipe is not None:
-            self.recipe_ = X.recipe
+        if X.schema is not None:
+            self.schema_ = X.schema
         return checked
 
     def _with_scaling(self, data: TrainingData, *, stream: bool = False) -> TrainingData:
@@ -953,8 +1045,12 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             with_constant(data.labels[rows], constant),
         )
         weights = None if data.weights is None else data.weights[rows]
-        self.decision_ = Decision.learn(threshold, self.decide_for, scores, labels, weights, recorded, known=known)
-        if len(scores) >= ENOUGH and not data.monitor.stopped and self.capabilities.scales:
+        self.decision_ = Decision.learn(
+            threshold, self.decide_for, scores, labels, weights, recorded, known=known, names=self.label_names_
+        )
+        warn_of_unreached(self.decision_, type(self).__name__)
+        told = self.decision_.is_unreached or data.monitor.stopped or not self.capabilities.scales
+        if len(scores) >= ENOUGH and not told:
             warn_of_one_answer(self.decision_.predict(scores), type(self).__name__)
 
     def _of_all_labels(self, method: Any, X: CheckedFeatures, off: Any, on: Any) -> NDArray[Any]:
@@ -1038,7 +1134,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         if cut.calibration is None:
             model.decision_ = replace(cut, calibration=self.decision_.calibration)
         else:
-            model.decide_for = cut.name
+            model.decide_for = cut.name if cut.name in TARGET_METRICS and not cut.wanted else dict(cut.wanted)
         return model
 
     def feature_space_for(self, varied: Collection[str]) -> Callable[[Any, Any], FeatureSpace] | None:
@@ -1064,8 +1160,8 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             if hasattr(self, name)  # the model learns nothing of its own if all labels are constant
         }
         header = head_of(self) | {"label_names": self.label_names_.tolist(), "learned": learned}
-        if hasattr(self, "recipe_"):
-            header["recipe"] = self.recipe_.as_json()
+        if hasattr(self, "schema_"):
+            header["recipe"] = self.schema_.as_json()
         return header, arrays
 
     def _check_savable(self) -> None:
@@ -1096,7 +1192,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             estimators |= SAVABLE
         model: Self = of_head(cls, header, estimators)
         if "recipe" in header:
-            model.recipe_ = Recipe.of_json(member(header, "recipe", dict))
+            model.schema_ = Schema.of_json(member(header, "recipe", dict))
         model.label_names_ = np.array(member(header, "label_names", list), dtype=object)
         saved = member(header, "learned", dict)
         for name, value in saved.items():
@@ -1121,9 +1217,9 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
     def _check_form(self) -> None:
         """Refuse names and features, read from a file, that do not fit together."""
         names = getattr(self, "feature_names_in_", None)
-        recipe = getattr(self, "recipe_", None)
-        if recipe is not None and (names is None or recipe.feature_names != tuple(names.tolist())):
-            raise InvalidInputError("the recipe of columns makes other features than those of the model")
+        schema = getattr(self, "schema_", None)
+        if schema is not None and (names is None or schema.feature_names != tuple(names.tolist())):
+            raise InvalidInputError("the schema of columns makes other features than those of the model")
         for name, declared in LabelModel._learned.items():
             declared.refuse_wrong(name, getattr(self, name, None), {"names": len(self.label_names_)})
         self.scaling_.check(self.n_features_in_)

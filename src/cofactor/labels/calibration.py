@@ -41,6 +41,7 @@ from scipy.special import expit
 
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.calibration import apply_context, context_sums, log_partition, platt_sums, rows_of_logits
+from cofactor.labels.targets import SHARES, learn_target_cuts
 
 #: Score of a label that was constant in training, with its sign. It is beyond every cut and all other scores, but
 #: finite, since some metrics refuse infinity.
@@ -467,6 +468,8 @@ class Calibration:
         c, above 0 and at most 1; None where y records all labels that are on.
     set_cuts : ndarray of shape (2, STEPS + 1), or None
         Cuts of logits, see the module.
+    target_cuts : ndarray, or None
+        Cuts of probabilities for precisions and recalls, see `cofactor.labels.targets`.
 
     Examples
     --------
@@ -479,6 +482,7 @@ class Calibration:
     context: NDArray[np.float64] | None = None
     recorded: NDArray[np.float64] | None = None
     set_cuts: NDArray[np.float64] | None = None
+    target_cuts: NDArray[np.float32] | None = None
 
     def logits(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Return log p / (1 - p), shape (n, L), in the precision of the scores.
@@ -518,6 +522,12 @@ class Calibration:
                 raise InvalidInputError(f"{name} of the calibration must be numbers of shape {shape}")
             if not np.isfinite(value).all():
                 raise InvalidInputError(f"{name} of the calibration holds a number that is not finite")
+        cuts, shape = self.target_cuts, (2, len(SHARES), n_labels + 1)
+        if cuts is not None:
+            if not isinstance(cuts, np.ndarray) or cuts.shape != shape or cuts.dtype != np.float32:
+                raise InvalidInputError(f"target_cuts of the calibration must be float32 of shape {shape}")
+            if not ((cuts >= 0) & (cuts < 1)).all():
+                raise InvalidInputError("target_cuts of the calibration must be from 0 to 1")
         if not (self.slope > 0).all():
             raise InvalidInputError("slopes of the calibration must be above 0")
         if self.set_cuts is not None and (np.diff(self.set_cuts) < 0).any():
@@ -592,11 +602,18 @@ def learn_with_sets(
     if _PARTS <= len(scores) <= _CROSS_FITTED:
         of_all = _cross_fitted_logits(calibration, platt, scores, usable, labels, w)
     if known is None and recorded is None:
-        return replace(calibration, set_cuts=learn_set_cuts(of_all, labels, w)), logits
+        return _with_cuts(calibration, of_all, labels, w), logits
     unknown = np.zeros(labels.shape, dtype=bool) if known is None else ~known
     some, of_some, unknown, w = subsample(-(-of_all.size // POOLED) or 1, of_all, labels, unknown, w)
     on = _expected_labels(some, of_some, unknown, recorded)
-    return replace(calibration, set_cuts=learn_set_cuts(some, on, w)), logits
+    return _with_cuts(calibration, some, on, w), logits
+
+
+def _with_cuts(
+    calibration: Calibration, logits: NDArray[Any], on: sparse.csr_array, w: NDArray[np.float64]
+) -> Calibration:
+    """Return a calibration with cuts for sets of labels, and for precisions and recalls."""
+    return replace(calibration, set_cuts=learn_set_cuts(logits, on, w), target_cuts=learn_target_cuts(logits, on, w))
 
 
 def usable_scores(scores: NDArray[Any], known: NDArray[np.bool_] | None) -> NDArray[Any]:

@@ -30,8 +30,8 @@ from cofactor.labels.features import (
     first_without_number,
 )
 from cofactor.model.convergence import callers_level
-from cofactor.recipe import Recipe
-from cofactor.text import shorten
+from cofactor.schema import Schema
+from cofactor.text import did_you_mean, shorten
 from cofactor.typing import Labels
 
 _CONTAINERS = ("array", "pandas", "polars")
@@ -434,7 +434,7 @@ def unpack_dataset(X: Any, y: Any, label_names: Any, weights: Any, mask: Any) ->
 
 def is_dataset(X: Any) -> bool:
     """Return whether it is a `LabelDataset`; this module does not load its module, which takes a second."""
-    return all(hasattr(X, name) for name in ("X", "targets", "weights", "feature_names", "recipe"))
+    return all(hasattr(X, name) for name in ("X", "targets", "weights", "feature_names", "schema"))
 
 
 def features_to_score(X: Any, model: Any) -> CheckedFeatures:
@@ -453,9 +453,9 @@ def features_to_score(X: Any, model: Any) -> CheckedFeatures:
         If a feature is missing, or was not there in training.
     """
     matched = _matched(X, model)
-    if matched is None and hasattr(model, "recipe_") and not hasattr(X, "columns"):
+    if matched is None and hasattr(model, "schema_") and not hasattr(X, "columns"):
         matched = X  # rows of the data it was fitted to, perhaps, which have no names in an array
-        _refuse_texts(X, model.recipe_)
+        _refuse_texts(X, model.schema_)
     if matched is None:
         return as_features(X, model, reset=False)
     check_n_features(matched, model)
@@ -464,12 +464,12 @@ def features_to_score(X: Any, model: Any) -> CheckedFeatures:
     return features
 
 
-def _refuse_texts(X: Any, recipe: Recipe) -> None:
+def _refuse_texts(X: Any, schema: Schema) -> None:
     """Refuse texts alone: they do not say of which column of the table they are."""
     alone = isinstance(X, Sequence) or len(getattr(X, "shape", ())) == 1  # arrays and series have one axis
     text = next((str(one) for one in X if isinstance(one, str)), None) if alone else None
     if text is not None:
-        columns = ", ".join(map(repr, recipe.features))
+        columns = ", ".join(map(repr, schema.features))
         raise InvalidInputError(
             f"the model was fitted to a table, and these are texts without columns; found {text!r}",
             argument="X",
@@ -478,20 +478,20 @@ def _refuse_texts(X: Any, recipe: Recipe) -> None:
 
 
 def _matched(X: Any, model: Any) -> Any:
-    """Return the features of a data set, or those that the recipe of a model makes of a frame; None for others."""
+    """Return the features of a data set, or those that the schema of a model makes of a frame; None for others."""
     names: NDArray[Any] | None = getattr(model, "feature_names_in_", None)
-    recipe = getattr(model, "recipe_", None)
+    schema = getattr(model, "schema_", None)
     if is_dataset(X):
         return X.X if names is None else X.align(names.tolist())
     columns = getattr(X, "columns", None)
-    if recipe is None or names is None or columns is None or list(map(str, columns)) == names.tolist():
+    if schema is None or names is None or columns is None or list(map(str, columns)) == names.tolist():
         return None
     given = set(map(str, columns))
-    if not given.intersection(recipe.features) and given.intersection(names.tolist()):
+    if not given.intersection(schema.features) and given.intersection(names.tolist()):
         return None  # its features by their names, perhaps in another order: there is a message for it
     from cofactor.datasets import read_label_table  # loads Arrow, which few programs need
 
-    return read_label_table(X, [], recipe=recipe).X
+    return read_label_table(X, [], schema=schema).X
 
 
 #: Most labels, instances times labels, of which some may be unknown: a byte each.
@@ -722,3 +722,17 @@ def refused_unknown(known: NDArray[np.bool_], model: str, names: NDArray[Any]) -
         advice="take LabelRidge, PLST, LabelPCA, CPLST, FeatureLabelCCA, CSSP, FAiE, LEML, GroPLE, "
         "CompressedSensing, MME, SSJDR or BinaryRelevance",
     )
+
+
+def label_positions(labels: Iterable[Any], names: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the positions of labels among all names."""
+    if isinstance(labels, str):
+        labels = [labels]
+    known = {name: k for k, name in enumerate(names.tolist())}
+    known = {str(name): k for name, k in known.items()} | known  # the command line knows names as texts
+    wanted = list(dict.fromkeys(labels))
+    for name in wanted:
+        if name not in known:
+            expected = did_you_mean(str(name), [str(one) for one in names])
+            raise InvalidInputError(f"no label of the model: {expected}", argument="labels", found=name)
+    return np.array([known[name] for name in wanted], dtype=np.int64)

@@ -18,7 +18,7 @@ import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -27,13 +27,24 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import expit, logit
 
-from cofactor.checks import AUTO, as_weights, one_of, relative_weights
+from cofactor.checks import AUTO, as_weights, check_choice, relative_weights
 from cofactor.chunked import batches
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.kernels.calibration import logit_histogram
 from cofactor.labels.calibration import CONSTANT_SCORE, Calibration, learn_with_sets, usable_scores
 from cofactor.labels.data import known_shares
 from cofactor.labels.features import column_means
+from cofactor.labels.targets import (
+    KINDS,
+    NEVER,
+    bounded,
+    check_targets,
+    cut_of_costs,
+    cut_of_share,
+    cuts_given,
+    highest_precision,
+    in_words,
+)
 from cofactor.labels.training_data import TrainingData
 from cofactor.metrics.tables import as_label_sets, as_scores, check_same_shape
 from cofactor.model.convergence import callers_level
@@ -284,7 +295,7 @@ def no_joint(name: str, able: Mapping[str, str]) -> InvalidInputError:
     return InvalidInputError(problem, argument="threshold", found=JOINT)
 
 
-def check_decision(threshold: Any, decide_for: str) -> None:
+def check_decision(threshold: Any, decide_for: str | Mapping[str, Any]) -> None:
     """Refuse a `decide_for` that would not count, since the threshold cuts scores.
 
     Examples
@@ -565,9 +576,9 @@ class ProbabilityThreshold(Threshold):
     Parameters
     ----------
     value : float, or ndarray of shape (L,) with "macro"
-        The cut, at least 0 and below 1.
-    name : {"micro", "macro", "hamming"}, default="micro"
-        What it is best at.
+        The cut, at least 0 and below 1. What a user asks for may be one for each label, too.
+    name : {"micro", "macro", "hamming", "precision", "recall", "costs", "cuts"}, default="micro"
+        What it is best at, or what it was asked for.
 
     Examples
     --------
@@ -575,13 +586,14 @@ class ProbabilityThreshold(Threshold):
     array([[False,  True]])
     """
 
-    names: ClassVar[tuple[str, ...]] = ("micro", "macro", "hamming")
+    names: ClassVar[tuple[str, ...]] = ("micro", "macro", "hamming", *KINDS)
     takes: ClassVar[str] = "probabilities"
     name: str = "micro"
 
     def _fits(self) -> bool:
         cut = np.asarray(self.value)
-        return cut.ndim == (self.name == "macro") and bool(((cut >= 0) & (cut < 1)).all())
+        fits = cut.ndim < 2 if self.name in KINDS else cut.ndim == (self.name == "macro")
+        return fits and bool(((cut >= 0) & (cut < 1)).all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -662,7 +674,7 @@ def rule_of(name: str, value: Any) -> Rule:
 
     Parameters
     ----------
-    name : {"fixed", "global", "per-label", "top-k", "cardinality"} or one of `TARGET_METRICS`
+    name : {"fixed", "global", "per-label", "top-k", "cardinality"} or one of `TARGET_METRICS` or `KINDS`
     value : float, int or ndarray of shape (L,)
 
     Raises
@@ -689,8 +701,13 @@ def rule_of(name: str, value: Any) -> Rule:
 #: All rules, of which a file holds one by its name.
 _KINDS: tuple[type[Rule], ...] = (Threshold, TopK, ProbabilityThreshold, BestSets, LikelySets)
 
-#: Refuses a `decide_for` that is not known.
-check_aim = one_of({name: aim.measure for name, aim in AIMS.items()})
+
+def check_aim(name: str, value: Any) -> None:
+    """Refuse a `decide_for` that is neither the name of an aim nor what a user can ask for."""
+    if isinstance(value, Mapping):
+        check_targets(value, name)
+    else:
+        check_choice(name, value, {aim: text.measure for aim, text in AIMS.items()})
 
 
 def _no_rule(decide_for: str) -> InvalidInputError:
@@ -906,6 +923,9 @@ class Decision:
         not follow from scores: a label powerset, a chain or a random field with ``threshold="joint"``.
     calibration : Calibration or None
         None where no probabilities were learned.
+    wanted : mapping from str to object
+        What a user asked for beside what the fit learned, see `LabelModel.set_decision`: a precision or a recall, and
+        at least and at most how many labels an instance has.
 
     Examples
     --------
@@ -916,6 +936,7 @@ class Decision:
 
     rule: Rule | None
     calibration: Calibration | None = None
+    wanted: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of_threshold(cls, threshold: float | str) -> Self:
@@ -945,15 +966,69 @@ class Decision:
         """How it decides, in words; nothing where scores are cut, of which the cut says all."""
         if self.rule is None:
             return "about whole label sets, by its own rule"
-        return AIMS[self.name].decides if self.name in AIMS else ""
+        learned = AIMS[self.name].decides if self.name in AIMS else ""
+        never = np.count_nonzero(self.abstains)
+        abstains = f"{plural(never, 'label')} of {len(self.abstains):,} never on" if never else ""
+        return "; ".join(filter(None, [learned, in_words(self.name, self.wanted), abstains]))
 
-    def predict(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which labels are on for instances with these scores, shape (n, L)."""
+    @property
+    def abstains(self) -> NDArray[np.bool_]:
+        """Of which labels, shape (L,), held-out instances show no such precision: they are never on."""
+        return np.atleast_1d(self.value) >= NEVER - 1e-7 if self.name == "precision" else np.zeros(0, dtype=np.bool_)
+
+    @property
+    def is_unreached(self) -> bool:
+        """Whether no label is ever on, since held-out instances show no such precision."""
+        return bool(len(self.abstains) and self.abstains.all())
+
+    def predict(self, scores: NDArray[Any], chances: NDArray[Any] | None = None) -> NDArray[np.bool_]:
+        """Return which labels are on for instances with these scores, shape (n, L), and perhaps these probabilities."""
         if self.rule is None:
             raise InvalidInputError(
                 "label sets that are decoded jointly do not follow from scores", advice="call predict"
             )
-        return self.rule.apply(self.proba(scores) if self.rule.takes == "probabilities" else scores)
+        at_least, at_most = self.wanted.get("at_least", 0), self.wanted.get("at_most")
+        is_bounded = bool(at_least) or at_most is not None
+        if chances is None and (self.rule.takes == "probabilities" or is_bounded):
+            chances = self.proba(scores)
+        on = self.rule.apply(scores if self.rule.takes == "scores" or chances is None else chances)
+        return bounded(on, chances, at_least, at_most) if is_bounded and chances is not None else on
+
+    def asked(self, wanted: Mapping[str, Any], names: NDArray[Any]) -> Self:
+        """Return the decision that a user asks for, see `LabelModel.set_decision`.
+
+        Parameters
+        ----------
+        wanted : mapping from str to object
+            The arguments of that.
+        names : ndarray of shape (L,)
+            Of the labels.
+        """
+        check_targets(wanted)
+        if self.calibration is None:
+            raise InvalidInputError(
+                "the model has learned no probabilities from held-out instances, by which it could decide so",
+                argument=next(iter(wanted), "decision"),
+                advice=("fit it with ", Argument("threshold", AUTO)),
+            )
+        kind = next((name for name in KINDS if name in wanted), None)
+        kept = {name: value for name, value in wanted.items() if name not in ("costs", "cuts") and value is not None}
+        if kind is None:
+            earlier = {name: self.wanted[name] for name in ("precision", "recall", "each_label") if name in self.wanted}
+            return replace(self, wanted=earlier | kept)
+        if kind == "costs":
+            cut = cut_of_costs(wanted["costs"], names)
+        elif kind == "cuts":
+            of_now = self.value if isinstance(self.rule, ProbabilityThreshold) else None
+            cut = cuts_given(wanted["cuts"], names, of_now)
+        elif self.calibration.target_cuts is None:
+            advice = (
+                "let fit_threshold(X, y, 'auto') learn them from instances that are new to the model, or fit it anew"
+            )
+            raise InvalidInputError("the model has learned no cuts for it", argument=kind, advice=advice)
+        else:
+            cut = cut_of_share(self.calibration.target_cuts, kind, wanted[kind], bool(wanted.get("each_label")))
+        return replace(self, rule=ProbabilityThreshold(cut, kind), wanted=kept)
 
     def proba(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Return the probabilities of labels, shape (n, L)."""
@@ -974,7 +1049,7 @@ class Decision:
     def to_state(self) -> dict[str, Any]:
         """Return what a file holds."""
         calibration = None if self.calibration is None else vars(self.calibration)
-        return {"rule": self.name, "threshold": self.value, "calibration": calibration}
+        return {"rule": self.name, "threshold": self.value, "calibration": calibration, "wanted": dict(self.wanted)}
 
     @classmethod
     def from_state(cls, state: Any) -> Self:
@@ -985,12 +1060,16 @@ class Decision:
         return cls(
             None if rule == JOINT else rule_of(rule, threshold),
             None if calibration is None else Calibration(**calibration),
+            state.get("wanted", {}),  # which files of older versions have not
         )
 
     def check(self, n_labels: int) -> None:
         """Refuse a decision, read from a file, that is not one for so many labels."""
         if np.shape(self.value) not in ((), (n_labels,)):
             raise InvalidInputError(f"the threshold has shape {np.shape(self.value)} for {n_labels} labels")
+        if not isinstance(self.wanted, Mapping):
+            raise InvalidInputError("what a decision was asked for must be a mapping")
+        check_targets(self.wanted)
         if self.calibration is not None:
             self.calibration.check(n_labels)
         elif self.rule is not None and self.rule.takes == "probabilities":
@@ -1000,13 +1079,14 @@ class Decision:
     def learn(
         cls,
         threshold: str,
-        decide_for: str,
+        decide_for: str | Mapping[str, Any],
         scores: NDArray[Any],
         labels: sparse.csr_array,
         weights: NDArray[np.float64] | None = None,
         recorded: NDArray[np.float64] | None = None,
         *,
         known: NDArray[np.bool_] | None = None,
+        names: NDArray[Any] | None = None,
     ) -> Self:
         """Learn calibration and rule from scores of instances that the model did not learn from.
 
@@ -1014,8 +1094,8 @@ class Decision:
         ----------
         threshold : str
             "auto", or a rule of `learn_threshold`.
-        decide_for : str
-            See `learn_rule`; it counts with "auto" alone.
+        decide_for : str or mapping
+            See `learn_rule`, or what a user asks for, see `asked`; it counts with "auto" alone.
         scores : ndarray of shape (n, L)
             Those of ±1e9 do not count.
         labels : csr_array of shape (n, L)
@@ -1026,7 +1106,12 @@ class Decision:
             probabilities alone, see `expected_rule`.
         known : ndarray of shape (n, L), bool, optional
             Which labels are known; scores of the others do not count.
+        names : ndarray of shape (L,), optional
+            Of the labels, by which a user may give cuts; by default their positions.
         """
+        if isinstance(decide_for, Mapping):
+            learned = cls.learn(threshold, TARGET_METRICS[0], scores, labels, weights, recorded, known=known)
+            return learned.asked(decide_for, np.arange(labels.shape[1]) if names is None else names)
         weights = relative_weights(weights)
         calibration, logits = learn_with_sets(scores, labels, weights, recorded, known)
         if threshold != AUTO:
@@ -1047,6 +1132,23 @@ def warn_of_one_answer(on: NDArray[np.bool_], model: str) -> None:
             ),
             stacklevel=callers_level(),
         )
+
+
+def warn_of_unreached(decision: Decision, model: str) -> None:
+    """Warn if a decision predicts no label, since no cut shows the precision that was asked for."""
+    if not decision.is_unreached:
+        return
+    assert decision.calibration is not None
+    assert decision.calibration.target_cuts is not None
+    shown = highest_precision(decision.calibration.target_cuts)
+    they = f"all labels together show {shown:g}" if shown else "all labels together show less than .5"
+    warnings.warn(
+        InputWarning(
+            f"no cut of {model} shows a precision of {decision.wanted['precision']:g} on held-out instances, so that "
+            f"nothing is predicted; {they}"
+        ),
+        stacklevel=callers_level(),
+    )
 
 
 def recorded_shares(

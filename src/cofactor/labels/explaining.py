@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.chunked import is_sparse
-from cofactor.errors import InvalidInputError
 from cofactor.labels.calibration import CONSTANT_SCORE
 from cofactor.metrics.by_label import plain_values
 from cofactor.model.explanations import Explanation
-from cofactor.text import did_you_mean
 
 #: Columns of an explanation, and their types.
 _COLUMNS: dict[str, Any] = {
@@ -215,20 +213,6 @@ class Explainer:
         values = zip(*self._rows, strict=True) if self._rows else [()] * len(_COLUMNS)
         columns = {name: _column(part, kind) for (name, kind), part in zip(_COLUMNS.items(), values, strict=True)}
         return Explanation(columns, CONSTANT_SCORE)
-
-
-def label_positions(labels: Iterable[Any], names: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the positions of labels among all names."""
-    if isinstance(labels, str):
-        labels = [labels]
-    known = {name: k for k, name in enumerate(names.tolist())}
-    known = {str(name): k for name, k in known.items()} | known  # the command line knows names as texts
-    wanted = list(dict.fromkeys(labels))
-    for name in wanted:
-        if name not in known:
-            expected = did_you_mean(str(name), [str(one) for one in names])
-            raise InvalidInputError(f"no label of the model: {expected}", argument="labels", found=name)
-    return np.array([known[name] for name in wanted], dtype=np.int64)
 
 
 def _column(values: Iterable[Any], kind: Any) -> NDArray[Any]:

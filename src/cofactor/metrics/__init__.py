@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from cofactor.metrics.labels import macro_mcc as macro_mcc
     from cofactor.metrics.labels import micro_f1 as micro_f1
     from cofactor.metrics.labels import micro_mcc as micro_mcc
+    from cofactor.metrics.labels import micro_precision as micro_precision
+    from cofactor.metrics.labels import micro_recall as micro_recall
     from cofactor.metrics.labels import subset_accuracy as subset_accuracy
     from cofactor.metrics.probabilities import PROBABILITY_METRICS as PROBABILITY_METRICS
     from cofactor.metrics.probabilities import CalibrationBins as CalibrationBins

@@ -367,6 +367,52 @@ def micro_f1(Y: Any, predicted: Any, undefined: Undefined = 0) -> float:
     return _micro_f1(label_counts(Y, predicted), undefined)
 
 
+def micro_precision(Y: Any, predicted: Any, undefined: Undefined = 0) -> float:
+    r"""Share of the predicted labels that are right, :math:`\sum_i |Y_i \cap \hat Y_i| \big/ \sum_i |\hat Y_i|`.
+
+    Parameters
+    ----------
+    Y, predicted : array-like or sparse matrix of shape (n, L)
+        True and predicted labels: booleans, 0 and 1, or -1 and 1.
+    undefined : {0, 1, "skip"}, default=0
+        Value if no label is predicted at all ("skip": NaN).
+
+    Returns
+    -------
+    float
+        0 to 1; 1 is best.
+
+    Examples
+    --------
+    >>> micro_precision([[1, 0, 1], [0, 0, 1]], [[1, 1, 0], [0, 0, 0]])
+    0.5
+    """
+    return _micro_precision(label_counts(Y, predicted), undefined)
+
+
+def micro_recall(Y: Any, predicted: Any, undefined: Undefined = 0) -> float:
+    r"""Share of the labels that are on which are predicted, :math:`\sum_i |Y_i \cap \hat Y_i| \big/ \sum_i |Y_i|`.
+
+    Parameters
+    ----------
+    Y, predicted : array-like or sparse matrix of shape (n, L)
+        True and predicted labels: booleans, 0 and 1, or -1 and 1.
+    undefined : {0, 1, "skip"}, default=0
+        Value if no label is on at all ("skip": NaN).
+
+    Returns
+    -------
+    float
+        0 to 1; 1 is best.
+
+    Examples
+    --------
+    >>> micro_recall([[1, 0, 1], [0, 0, 1]], [[1, 1, 0], [0, 0, 0]]).__round__(2)
+    0.33
+    """
+    return _micro_recall(label_counts(Y, predicted), undefined)
+
+
 def f_beta(
     Y: Any,
     predicted: Any,
@@ -465,6 +511,8 @@ def label_report(
         "example_f1": _example_f1(counts, empty),
         "macro_f1": _macro_f1(counts, undefined),
         "micro_f1": _micro_f1(counts, undefined),
+        "micro_precision": _micro_precision(counts, undefined),
+        "micro_recall": _micro_recall(counts, undefined),
         "example_mcc": matthews(counts.rows),
         "macro_mcc": matthews(counts.labels),
         "micro_mcc": matthews(counts.totals()),
@@ -516,6 +564,16 @@ def _micro_f1(counts: LabelCounts, undefined: Undefined) -> float:
     return mean_defined(counts.totals().f1(), undefined)
 
 
+def _micro_precision(counts: LabelCounts, undefined: Undefined) -> float:
+    every = counts.totals()
+    return mean_defined(divided(every.common, every.predicted), undefined)
+
+
+def _micro_recall(counts: LabelCounts, undefined: Undefined) -> float:
+    every = counts.totals()
+    return mean_defined(divided(every.common, every.true), undefined)
+
+
 @dataclass(frozen=True)
 class LabelMetric:
     """A measure by name: what it compares with the true labels, and which direction is better.
@@ -549,6 +607,8 @@ LABEL_METRICS: dict[str, LabelMetric] = {
     "example_f1": LabelMetric(example_f1, "labels", greater_is_better=True),
     "macro_f1": LabelMetric(macro_f1, "labels", greater_is_better=True),
     "micro_f1": LabelMetric(micro_f1, "labels", greater_is_better=True),
+    "micro_precision": LabelMetric(micro_precision, "labels", greater_is_better=True),
+    "micro_recall": LabelMetric(micro_recall, "labels", greater_is_better=True),
     "example_mcc": LabelMetric(example_mcc, "labels", greater_is_better=True),
     "macro_mcc": LabelMetric(macro_mcc, "labels", greater_is_better=True),
     "micro_mcc": LabelMetric(micro_mcc, "labels", greater_is_better=True),

@@ -142,7 +142,7 @@ PARAMETERS: Mapping[str, str] = {
             sparse matrix of users × items the stored entries are the ratings, and ids are row and column numbers.
         y : array-like of shape (n,), optional
             The ratings, where X does not hold them. The categories of an ordered categorical are the scale, in their
-            order: numbers as they are, words as 1, 2, ..., and `coding_` knows what they stand for.""",
+            order: numbers as they are, words as 1, 2, ..., and `rating_scale_` knows what they stand for.""",
     "rating_weight": """\
         sample_weight : array-like of shape (n,), or sparse matrix of the shape of X, optional
             How often each rating counts, a number of at least 0: of weight 2 as if it were there twice, of weight 0 as
@@ -224,9 +224,11 @@ PARAMETERS: Mapping[str, str] = {
             probabilities of single labels. These are the marginals with "joint" or a number; other thresholds calibrate
             them, and the marginals are ``scipy.special.expit(model.decision_function(X))``.""",
     "decide_for": """\
-        decide_for : {"micro", "macro", "example", "hamming", "subset"}, default={default}
+        decide_for : {"micro", "macro", "example", "hamming", "subset"} or dict, default={default}
             What decisions with ``threshold="auto"`` are best at: micro-F1, macro-F1, mean F1 of the instances, Hamming
-            loss or subset accuracy. Other thresholds do not look at it, so a fit refuses all but "micro" with them.""",
+            loss or subset accuracy; or what they must reach, as `LabelModel.set_decision` takes it, such as a
+            ``precision`` or ``at_most`` so many labels. Other thresholds do not look at it, so a fit refuses all but
+            "micro" with them.""",
     "features": f"""\
         X : {_FEATURES}
             Features, from -1e15 to 1e15.""",

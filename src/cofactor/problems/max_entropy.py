@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import betaln, digamma, gammaln
 
 from cofactor.kernels import maxmargin
-from cofactor.kernels.cholesky import factorize, solve_lower
+from cofactor.kernels.cholesky import factorize
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.problems.base import PenalizedProblem
 from cofactor.problems.observed import Entries
@@ -48,15 +48,6 @@ def root(scatter: Array, m: int) -> Array:
     return np.tril(L)
 
 
-def inverse_of_root(L: Array) -> Array:
-    """Return L⁻¹."""
-    d = len(L)
-    columns = np.eye(d)
-    for column in columns:  # a row in memory, a column of the inverse
-        solve_lower(L, column, d)
-    return np.ascontiguousarray(columns.T)
-
-
 def gaussian_divergence(mean: Array, scatter: Array, m: int) -> float:
     """Return KL of q(µ, Ω), and that of m rows with Λ_j = µ' and Ξ = S / τ.
 
@@ -64,7 +55,7 @@ def gaussian_divergence(mean: Array, scatter: Array, m: int) -> float:
     """
     d = len(mean)
     tau, beta = d + m, 1 + m
-    inverse = inverse_of_root(root(scatter, m))  # of the root of S / τ
+    inverse = np.linalg.inv(root(scatter, m))  # of the root of S / τ
     log_det = 2 * float(np.log(np.diag(inverse)).sum())  # ln |τ S⁻¹|
     shape = np.arange(d) / 2
     spread = float(np.add.reduce(digamma(tau / 2 - shape)))
@@ -254,7 +245,7 @@ class MaxEntropyProblem(PenalizedProblem):
         total += sticks_divergence(a["gamma"], n, self.concentration)
         if self.learn_items:
             total += gaussian_divergence(a["mean"], a["scatter"], m)
-            whitened = np.einsum("jk,lk->jl", a["V"] - a["mean"], inverse_of_root(root(a["scatter"], m)))
+            whitened = np.einsum("jk,lk->jl", a["V"] - a["mean"], np.linalg.inv(root(a["scatter"], m)))
         else:
             whitened = a["V"]
         total += 0.5 * float(np.add.reduce(whitened**2, axis=None))
@@ -296,7 +287,7 @@ class MaxEntropyProblem(PenalizedProblem):
             L = root(a["scatter"], e.shape[1])
             offsets = np.add.reduce(features * a["mean"], axis=1)
             features = np.einsum("ik,kl->il", features, L)
-            rows = np.einsum("jk,lk->jl", rows - a["mean"], inverse_of_root(L))
+            rows = np.einsum("jk,lk->jl", rows - a["mean"], np.linalg.inv(L))
         if self.alpha_bias is not None:  # the weight of a constant feature
             size = np.sqrt(self.alpha / self.alpha_bias)
             features = np.column_stack([features, np.full(len(features), size)])

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.kernels.cholesky import factorize, solve_upper
-from cofactor.kernels.gibbs import PAD, add_products, column_squares, column_sums, wishart
+from cofactor.kernels.cholesky import factorize
+from cofactor.kernels.gibbs import column_squares, column_sums, wishart
 from cofactor.kernels.regression import draw_weights, means_by, products_with, sparse_means
+from cofactor.kernels.ridge import add_outer
 from cofactor.kernels.threads import cut_rows, library_limit, parallel_for
 from cofactor.samplers import Key, State
 from cofactor.solvers.parts import Answer
@@ -368,9 +369,7 @@ class NormalWishartPrior:
         """Draw W given the products of features and rows, µ, Λ and ω."""
         mean, precision, weights, scale = self._parameters(state)
         total, root = scale + self.squares[:, None], lower_root(precision)
-        noise = random.normal(size=weights.shape)
-        for row in noise:
-            solve_upper(root, row, self.n_columns)
+        noise = np.linalg.solve(root.T, random.normal(size=weights.shape).T).T
         weights[:] = (products - np.outer(self.sums, mean)) / total + noise / np.sqrt(total)
 
 
@@ -388,10 +387,7 @@ def scatter(rows: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.
     parts = np.zeros((n_blocks, p, p))
 
     def block(k: int) -> None:
-        some = rows[k * _BLOCK : (k + 1) * _BLOCK]
-        F = np.zeros((p, -(-len(some) // PAD) * PAD))
-        F[:, : len(some)] = (some - mean).T
-        add_products(F, F.shape[1], parts[k])
+        add_outer(np.ascontiguousarray(rows[k * _BLOCK : (k + 1) * _BLOCK] - mean), parts[k])
 
     parallel_for(block, n_blocks)
     return np.asarray(np.add.reduce(parts, axis=0))
@@ -528,10 +524,7 @@ class SparseNormalWishartPrior(NormalWishartPrior):
             draw_weights(*self.by_column, self.squares, rest[a], 1.0, scale[0], noise[a], columns[a])
 
         parallel_for(factor, len(columns))
-        drawn = np.ascontiguousarray(columns.T)
-        for row in drawn:
-            solve_upper(root, row, self.n_columns)
-        weights[:] = drawn
+        weights[:] = np.linalg.solve(root.T, columns).T
 
 
 def normal_wishart(

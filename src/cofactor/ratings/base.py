@@ -84,7 +84,7 @@ class RatingModel(InteractionModel):
         The values a rating can take.
     ratings_ : Ratings or None
         The ratings the model was fitted on, for `recommend` and `complete`; None if it was saved without.
-    coding_ : Coding or None
+    rating_scale_ : RatingScale or None
         What the levels stand for, if the model was fitted to a data set that says so: intervals of counts, or words.
     stored_users_ : StoredUsers or None
         Where a fit left what it found for users, if that is the folder of shards; see `ShardedRatings.on`.
@@ -262,14 +262,14 @@ class RatingModel(InteractionModel):
 
     def _check_new(self, new: Ratings) -> None:
         """Refuse new ratings whose levels stand for something else, or whose weights the model cannot take."""
-        new.check_coding(self.coding_)
+        new.check_rating_scale(self.rating_scale_)
         if new.weights is not None:
             self.require("weights")
 
     def set_interactions(self, interactions: Ratings, updates: Updates | None) -> None:
         """See `InteractionModel`."""
         super().set_interactions(interactions, updates)
-        self.coding_ = interactions.coding
+        self.rating_scale_ = interactions.rating_scale
 
     def _set_result(self, result: Result, name: str = "") -> None:
         """Set what a solver says of its solution, and warn if it has not finished; `name` is what to call the model."""
@@ -536,7 +536,7 @@ class RatingModel(InteractionModel):
             time = time if self.scorer_.now is None else own
         if y is None:
             raise InvalidInputError("X holds no ratings", argument="X", advice="give them as y")
-        return -mean_absolute_error(as_numbers(y, self.coding_), self.predict(X, time=time))
+        return -mean_absolute_error(as_numbers(y, self.rating_scale_), self.predict(X, time=time))
 
     # ---------------------------------------------------------------- new users
 
@@ -663,7 +663,7 @@ class RatingModel(InteractionModel):
             new = as_ratings(
                 X,
                 y,
-                scale=self.coding_ or scale,
+                scale=self.rating_scale_ or scale,
                 duplicates=self.duplicates,  # type: ignore[arg-type]
                 items=items,
                 unknown_items="error" if self.unknown == "error" else "drop",
@@ -717,7 +717,8 @@ class RatingModel(InteractionModel):
         given = Interactions.read(X, y, time, sample_weight)
         items = IdMap(given.items, "the item ids of X")
         rows, columns = users.index(given.users), items.index(given.items)
-        coded = given.values if self.coding_ is None else recoded(given.values, given.coding, self.coding_)
+        own = self.rating_scale_
+        coded = given.values if own is None else recoded(given.values, given.rating_scale, own)
         values, ours = rating_values(coded, len(rows)), rows >= 0
         if not ours.any() or (self.unknown == "error" and not ours.all()):
             bad = np.asarray(given.users, dtype=object)[~ours].tolist()
@@ -869,7 +870,7 @@ class RatingModel(InteractionModel):
                 advice="pass pairs of user id and item id",
             )
         with advise_fold_in():
-            scale, duplicates = self.coding_ or self.scale_, cast(Any, self.duplicates)
+            scale, duplicates = self.rating_scale_ or self.scale_, cast(Any, self.duplicates)
             new = as_ratings(X, y, scale, duplicates, times=time, sample_weight=sample_weight)
         self._check_new(new)
         for ours, given, word in ((self.users_, new.users, "user"), (self.items_, new.items, "item")):

@@ -18,12 +18,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from cofactor.checks import as_weights
-from cofactor.coding import Coding
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.kernels import observed
 from cofactor.limits import blocks
 from cofactor.metrics.scale import as_scale, nearest_levels, to_levels
 from cofactor.model.state import check_array
+from cofactor.rating_scale import RatingScale
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.interactions import (
     FOR_WORDS,
@@ -164,7 +164,7 @@ def check_variety(ratings: Any) -> Any:
     if share > ONE_SIDED_SHARE and ratings.n_ratings >= _ENOUGH:
         # Whole percents: the parts of a split give the same text, which is then told once.
         part, else_ = ("all", "nothing") if share == 1 else (f"more than {int(100 * share)} % of the", "little")
-        cut = ratings.coding is not None and ratings.coding.edges and share < 1
+        cut = ratings.rating_scale is not None and ratings.rating_scale.edges and share < 1
         advice = ("; read with ", Argument("bin_by", "quantile"), " they have levels of similar size") if cut else ()
         text = f"{part} ratings are {level:g}, so that models predict {else_} else"
         warnings.warn(InputWarning((text, *advice)), stacklevel=4)
@@ -439,7 +439,7 @@ class Ratings(OfColumns):
         Level of each entry, 1..R.
     columns : ColumnEntries
         The entries by item, which copies that differ in levels share.
-    coding : Coding or None
+    rating_scale : RatingScale or None
         What the levels stand for, where a data set says so.
     times : ndarray of shape (n_ratings,), float64, or None
         When each entry was rated, in seconds since 1970, in the order of the entries by user; None where it is not
@@ -466,7 +466,7 @@ class Ratings(OfColumns):
     indices: NDArray[np.int32]
     levels: NDArray[np.uint8]
     columns: ColumnEntries
-    coding: Coding | None = None
+    rating_scale: RatingScale | None = None
     times: NDArray[np.float64] | None = None
     weights: NDArray[np.float64] | None = None
     kind_weights: Mapping[str, float] | None = None
@@ -476,7 +476,7 @@ class Ratings(OfColumns):
         cls,
         X: Pairs,
         y: RatingValues = None,
-        scale: ArrayLike | Coding | None = None,
+        scale: ArrayLike | RatingScale | None = None,
         duplicates: Duplicates = "error",
         items: IdMap | None = None,
         unknown_items: Literal["error", "drop"] = "error",
@@ -569,19 +569,19 @@ class Ratings(OfColumns):
     def _from_interactions(
         cls,
         given: Interactions,
-        scale: ArrayLike | Coding | None,
+        scale: ArrayLike | RatingScale | None,
         duplicates: Duplicates,
         items: IdMap | None,
         unknown_items: Literal["error", "drop"] = "error",
     ) -> Self:
         """Build ratings from interactions, which hold some."""
         users, items, rows, columns = given.indexed(items, unknown_items)
-        values, coding = given.values, given.coding
-        if isinstance(scale, Coding):
-            values, coding, scale = recoded(values, coding, scale), scale, scale.scale
-        elif scale is not None and coding is not None and coding.words and coding.scale != tuple(as_scale(scale)):
+        values, own = given.values, given.rating_scale
+        if isinstance(scale, RatingScale):
+            values, own, scale = recoded(values, own, scale), scale, scale.scale
+        elif scale is not None and own is not None and own.words and own.scale != tuple(as_scale(scale)):
             raise InvalidInputError(
-                f"the ratings are the words {', '.join(coding.words)}, and the levels {some_of(as_scale(scale))}",
+                f"the ratings are the words {', '.join(own.words)}, and the levels {some_of(as_scale(scale))}",
                 argument="y",
                 advice="give the number of each word",
             )
@@ -595,8 +595,8 @@ class Ratings(OfColumns):
             rows, columns, values = rows[known], columns[known], values[known]
             times, weights = (None if one is None else one[known] for one in (times, weights))
         found = cls.from_entries(users, items, rows, columns, values, scale, duplicates, times, weights)
-        coding = None if coding is None or coding.scale != tuple(found.scale) else coding
-        return replace(found._weighted(found.weights), coding=coding)
+        own = None if own is None or own.scale != tuple(found.scale) else own
+        return replace(found._weighted(found.weights), rating_scale=own)
 
     @classmethod
     def from_entries(
@@ -703,7 +703,7 @@ class Ratings(OfColumns):
         Ratings
             On the scale -1, 1, sharing all index arrays, also those by column that are made later.
         """
-        return replace(self, scale=np.array([-1.0, 1.0]), levels=sides_of(self.levels, level), coding=None)
+        return replace(self, scale=np.array([-1.0, 1.0]), levels=sides_of(self.levels, level), rating_scale=None)
 
     @classmethod
     def _from_rows(
@@ -821,7 +821,8 @@ class Ratings(OfColumns):
         indptr = np.append(0, np.cumsum(mask))[self.indptr]
         times, weights = (None if one is None else one[mask] for one in (self.times, self.weights))
         kept = self.indices[mask], self.levels[mask], times, weights
-        return replace(self._from_rows(self.users, self.items, self.scale, indptr, *kept), coding=self.coding)
+        found = self._from_rows(self.users, self.items, self.scale, indptr, *kept)
+        return replace(found, rating_scale=self.rating_scale)
 
     def reweighted(self, weights: ArrayLike | None) -> Self:
         """Return the ratings with other weights; those of weight 0 are left out, their users and items remain.
@@ -863,22 +864,22 @@ class Ratings(OfColumns):
             digest.update(b"-" if array is None else array.tobytes())
         return digest.hexdigest()[:16]
 
-    def check_coding(self, coding: Coding | None) -> None:
+    def check_rating_scale(self, rating_scale: RatingScale | None) -> None:
         """Refuse levels that stand for something else than those of a model, such as bins of other edges."""
-        if self.coding is not None and self.coding.words and coding is None:
+        if self.rating_scale is not None and self.rating_scale.words and rating_scale is None:
             raise InvalidInputError(
-                f"the ratings are the words {', '.join(self.coding.words)}, and those of training were numbers",
+                f"the ratings are the words {', '.join(self.rating_scale.words)}, and those of training were numbers",
                 argument="y",
                 advice="give the number of each word",
             )
-        if self.coding is not None and coding is not None and self.coding != coding:
-            raise other_words(self.coding, coding)
+        if self.rating_scale is not None and rating_scale is not None and self.rating_scale != rating_scale:
+            raise other_words(self.rating_scale, rating_scale)
 
 
 def as_ratings(
     X: Pairs,
     y: RatingValues = None,
-    scale: ArrayLike | Coding | None = None,
+    scale: ArrayLike | RatingScale | None = None,
     duplicates: Duplicates = "error",
     items: IdMap | None = None,
     unknown_items: Literal["error", "drop"] = "error",
@@ -895,8 +896,8 @@ def as_ratings(
     y : array-like of shape (n,), optional
         The ratings, where X holds pairs of ids only.
     scale, duplicates, items, unknown_items
-        As in `Ratings.from_pairs`. A data set's own scale is used where none is given; a `Coding` is that of levels
-        which stand for words, by which ratings are read that are such words.
+        As in `Ratings.from_pairs`. A data set's own scale is used where none is given; a `RatingScale` is that of
+        levels which stand for words, by which ratings are read that are such words.
     times : array-like of shape (n,), optional
         As in `Ratings.from_pairs`, or `Ratings.from_sparse`. A data set's own times are used where none are given.
     sample_weight : array-like of shape (n,), or sparse matrix of the shape of X, optional
@@ -922,7 +923,7 @@ def as_ratings(
         return Ratings.from_pairs(X, y, scale, duplicates, items, unknown_items, times, sample_weight)
     if y is not None:
         raise InvalidInputError("y must be None where X is a Ratings, which holds the ratings itself", argument="y")
-    scale = scale.scale if isinstance(scale, Coding) else scale
+    scale = scale.scale if isinstance(scale, RatingScale) else scale
     if scale is not None and not np.array_equal(as_scale(scale), X.scale):
         raise InvalidInputError(
             f"X has the scale {some_of(X.scale)} but {some_of(as_scale(scale))} is required: rebuild it",
@@ -969,7 +970,7 @@ def merged(earlier: Ratings, later: Ratings) -> Ratings:
         weights = np.concatenate(every)[kept]
     entries = rows[kept], columns[kept], values[kept]
     both = Ratings.from_entries(users, items, *entries, earlier.scale, times=times, weights=weights)
-    return replace(both, coding=later.coding or earlier.coding)
+    return replace(both, rating_scale=later.rating_scale or earlier.rating_scale)
 
 
 def among(ratings: Ratings, users: IdMap | None = None, items: IdMap | None = None) -> Ratings:
@@ -994,7 +995,7 @@ def among(ratings: Ratings, users: IdMap | None = None, items: IdMap | None = No
     some = rows[keep], columns[keep], ratings.values[keep]
     times, weights = (None if one is None else one[keep] for one in (ratings.times, ratings.weights))
     found = Ratings.from_entries(chosen_users, chosen_items, *some, ratings.scale, times=times, weights=weights)
-    return replace(found, coding=ratings.coding)
+    return replace(found, rating_scale=ratings.rating_scale)
 
 
 def without_ratings(users: IdMap, items: IdMap, scale: NDArray[np.float64]) -> Ratings:

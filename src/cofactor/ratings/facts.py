@@ -28,7 +28,7 @@ def facts_of(model: Any) -> Facts:
         "users": len(model.users_),
         "items": len(model.items_),
         **({"levels": model.scale_.tolist()} if rated else {}),
-        **({} if model.coding_ is None else {"meanings": model.coding_.names()}),
+        **({} if model.rating_scale_ is None else {"meanings": model.rating_scale_.names()}),
         **model.effort(),
         "alpha": chosen_alpha(model),
         **({"kind_weights": dict(kinds)} if (kinds := getattr(model, "kind_weights_", None)) else {}),

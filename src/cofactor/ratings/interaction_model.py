@@ -23,7 +23,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_choice, check_number
-from cofactor.coding import Coding
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError, LostRatingsWarning, Text
 from cofactor.kernels.threads import library_limit
 from cofactor.model.commit import committed
@@ -35,6 +34,7 @@ from cofactor.model.offered import kinds_of, offered_if
 from cofactor.model.progress import Monitor
 from cofactor.model.size import refuse_too_large
 from cofactor.model.state import check_course, from_plain, is_mapped, member, packed, to_plain, unpacked
+from cofactor.rating_scale import RatingScale
 from cofactor.ratings.blocks import pairs_per_block
 from cofactor.ratings.data import Ratings, among, entries_of_rows, merged
 from cofactor.ratings.ids import ConcatIds, IdMap, saved_ids
@@ -432,7 +432,7 @@ class InteractionModel(Estimator, ABC):
         The values a rating can take.
     ratings_ : Ratings or None
         What it was fitted on; None if it was saved without.
-    coding_ : Coding or None
+    rating_scale_ : RatingScale or None
         What the levels stand for, where the data said so.
     stored_users_ : StoredUsers or None
         Where a fit left what it found for users, if that is the folder of shards.
@@ -453,7 +453,7 @@ class InteractionModel(Estimator, ABC):
     items_: IdMap = learned(saved=False)
     scale_: NDArray[np.float64] = learned("levels", dtype=np.float64)
     ratings_: Any = learned(saved=False)
-    coding_: Coding | None = learned(saved=False, default=None)
+    rating_scale_: RatingScale | None = learned(saved=False, default=None)
     stored_users_: StoredUsers | None = learned(saved=False, default=None)
     updates_: Updates | None = learned(saved=False, default=None)
 
@@ -1268,8 +1268,8 @@ class InteractionModel(Estimator, ABC):
             del arrays[name]
         if elsewhere:
             header["stored_users"] = stored.folder
-        if self.coding_ is not None:
-            header["coding"] = self.coding_.to_state()
+        if self.rating_scale_ is not None:
+            header["coding"] = self.rating_scale_.to_state()
         if self.updates_ is not None:
             header["updates"] = self.updates_.to_state()
         for name, ids in (("users", self.users_), ("items", self.items_)):
@@ -1316,15 +1316,15 @@ class InteractionModel(Estimator, ABC):
         model._restore({name: unpacked(value, there | arrays, models) for name, value in saved.items()})
         model._check_learned()
         if "coding" in header:
-            model.coding_ = Coding.of_state(header["coding"])
-            if model.coding_.scale != tuple(model.scale_):
-                raise InvalidInputError("the coding of the levels is not that of the scale")
+            model.rating_scale_ = RatingScale.of_state(header["coding"])
+            if model.rating_scale_.scale != tuple(model.scale_):
+                raise InvalidInputError("the rating scale has other levels than the ratings")
         model.updates_ = Updates.from_state(member(header, "updates", dict)) if "updates" in header else None
         if "ratings.indptr" in arrays:
             rows: dict[str, Any] = {name: arrays[f"ratings.{name}"] for name in ("indptr", "indices", "levels")}
             columns: dict[str, Any] = {name: arrays.get(f"ratings.{name}") for name in ("times", "weights")}
             checked = Ratings.from_csr(model.users_, model.items_, model.scale_, **rows, **columns)
-            model.ratings_ = replace(checked, coding=model.coding_)
+            model.ratings_ = replace(checked, rating_scale=model.rating_scale_)
         if "shards" in header:
             model.ratings_, model.lost_ratings_ = _shards_of(model.users_, model.items_, member(header, "shards", Path))
         return model

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from cofactor.checks import as_list, as_weights, check_sparse, refuse_masked
-from cofactor.coding import Coding
 from cofactor.columns import (
     ROLES,
     check_pair_names,
@@ -28,6 +27,7 @@ from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.frames import as_array, as_frame, as_series, collect, ordered_codes
 from cofactor.model.convergence import callers_level
 from cofactor.model.times import seconds_of, split_times, the_times, times_of_column
+from cofactor.rating_scale import RatingScale
 from cofactor.ratings.ids import IdMap, id_column
 from cofactor.text import is_number, plural, some_of
 from cofactor.typing import Pairs, RatingValues
@@ -60,7 +60,7 @@ class Interactions:
         Kinds of events, where counts are asked for.
     says : {"ratings", "counts", ""}
         What X says that its values are, by the name of a column or as a data set.
-    scale, coding
+    scale, rating_scale
         Those of a data set, or of values that are an ordered categorical.
     shape : tuple of two int, or None
         That of a sparse matrix.
@@ -74,7 +74,7 @@ class Interactions:
     kinds: Any = None
     says: Literal["ratings", "counts", ""] = ""
     scale: Any = None
-    coding: Coding | None = None
+    rating_scale: RatingScale | None = None
     shape: tuple[int, int] | None = None
 
     @classmethod
@@ -142,7 +142,8 @@ class Interactions:
         kinds = _the_kinds(getattr(data, "kinds", None) if says == "counts" else None, kind)
         time = getattr(data, "timestamps", None) if time is None else time
         found = cls.read(data.X, data.y, time, sample_weight, kinds, counts=counts)
-        return replace(found, says=says, scale=getattr(data, "scale", None), coding=getattr(data, "coding", None))
+        scales: dict[str, Any] = {name: getattr(data, name, None) for name in ("scale", "rating_scale")}
+        return replace(found, says=says, **scales)
 
     @classmethod
     def _of_sparse(cls, X: Any, time: Any) -> Self:
@@ -509,7 +510,7 @@ def weights_of_entries(X: Any, sample_weight: Any) -> ArrayLike | None:
 
 
 def _graded(y: Any) -> dict[str, Any] | None:
-    """Return the values, the scale and the coding of ratings that are an ordered categorical; None of others.
+    """Return the values, the scale and the rating scale of ratings that are an ordered categorical; None of others.
 
     Categories that are increasing numbers are the scale; others are levels 1, 2, ..., in their order.
 
@@ -517,67 +518,67 @@ def _graded(y: Any) -> dict[str, Any] | None:
     --------
     >>> import polars as pl
     >>> found = _graded(pl.Series(["ok", "bad"], dtype=pl.Enum(["bad", "ok", "good"])))
-    >>> found["values"].tolist(), found["scale"].tolist(), found["coding"].names()
+    >>> found["values"].tolist(), found["scale"].tolist(), found["rating_scale"].names()
     ([2.0, 1.0], [1.0, 2.0, 3.0], ['bad', 'ok', 'good'])
     """
     ordered = ordered_codes(y)
     if ordered is None:
         return None
     categories, codes = ordered
-    coding, scale = None, np.arange(1.0, len(categories) + 1)
+    rating_scale, scale = None, np.arange(1.0, len(categories) + 1)
     numbers = [float(one) if is_number(str(one)) else np.nan for one in categories]
     if (np.diff(numbers) > 0).all() and np.isfinite(numbers).all():
         scale = np.array(numbers)
     else:
-        coding = Coding(tuple(scale.tolist()), words=tuple(map(str, categories)))
-    return {"values": np.append(scale, np.nan)[codes], "scale": scale, "coding": coding}
+        rating_scale = RatingScale(tuple(scale.tolist()), words=tuple(map(str, categories)))
+    return {"values": np.append(scale, np.nan)[codes], "scale": scale, "rating_scale": rating_scale}
 
 
-def as_numbers(y: Any, coding: Coding | None = None) -> Any:
+def as_numbers(y: Any, rating_scale: RatingScale | None = None) -> Any:
     """Return the values of an ordered categorical, by the words of a model that has such; other ratings as they are."""
     graded = _graded(y)
     if graded is None:
         return y
-    return graded["values"] if coding is None else recoded(graded["values"], graded["coding"], coding)
+    return graded["values"] if rating_scale is None else recoded(graded["values"], graded["rating_scale"], rating_scale)
 
 
-def other_words(own: Coding, coding: Coding) -> InvalidInputError:
+def other_words(own: RatingScale, rating_scale: RatingScale) -> InvalidInputError:
     """Return the error for levels that stand for something else than those of a model, such as bins of other edges."""
     return InvalidInputError(
         f"the levels of these ratings stand for {', '.join(own.names())}, but those of training for "
-        f"{', '.join(coding.names())}",
+        f"{', '.join(rating_scale.names())}",
         argument="X",
-        advice="read them with scale=model.coding_",
+        advice="read them with scale=model.rating_scale_",
     )
 
 
-def recoded(values: Any, own: Coding | None, coding: Coding) -> Any:
-    """Return ratings that are words as the levels of a coding, whatever order or number of words they came with.
+def recoded(values: Any, own: RatingScale | None, rating_scale: RatingScale) -> Any:
+    """Return ratings that are words as the levels of a rating scale, whatever order or number of words they came with.
 
     Examples
     --------
-    >>> words = Coding((1, 2, 3), words=("bad", "ok", "good"))
-    >>> recoded(np.array([1.0, 2.0]), Coding((1, 2), words=("ok", "good")), words).tolist()
+    >>> words = RatingScale((1, 2, 3), words=("bad", "ok", "good"))
+    >>> recoded(np.array([1.0, 2.0]), RatingScale((1, 2), words=("ok", "good")), words).tolist()
     [2.0, 3.0]
     >>> recoded(["good", "bad"], None, words).tolist()
     [3.0, 1.0]
     """
-    if own is not None and own != coding and not (own.words and coding.words):
-        raise other_words(own, coding)
-    if not coding.words:
+    if own is not None and own != rating_scale and not (own.words and rating_scale.words):
+        raise other_words(own, rating_scale)
+    if not rating_scale.words:
         return values
-    if own is not None and own != coding:
+    if own is not None and own != rating_scale:
         there = np.isfinite(np.asarray(values, dtype=np.float64))
         words = [own.words[place] for place in np.asarray(values)[there].astype(np.intp) - 1]
-        known = {word.casefold() for word in coding.words}
+        known = {word.casefold() for word in rating_scale.words}
         if any(word.casefold() not in known for word in words):
-            raise other_words(own, coding)
+            raise other_words(own, rating_scale)
         found = np.full(len(there), np.nan)
-        found[there] = coding.levels_of(words)
+        found[there] = rating_scale.levels_of(words)
         return found
     texts = not isinstance(values, np.ndarray) or values.dtype.kind in "OU"
     if own is None and texts and len(values) and all(isinstance(one, str) for one in values):
-        return coding.levels_of(list(values))
+        return rating_scale.levels_of(list(values))
     return values
 
 

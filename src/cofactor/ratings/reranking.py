@@ -56,10 +56,9 @@ class Rules:
         ν, at least 0: what each halving of popularity adds to the score. An item without an interaction counts as if it
         had half of one. In a `Recommender`, ``math.log(2)`` makes up for popularity entirely.
     boost : mapping, pandas Series with item ids as its index, or frame of item id and number, optional
-        A frame, here and below, may be anything that models take as one: lazy, of Arrow, or a relation of DuckDB.
-        b: what is added to the scores of items, 0 for others; below 0 what they lose. A frame is whatever `fit` takes
-        as one, such as a relation of DuckDB. In a `Recommender`,
-        ``math.log(2)`` makes an item count as if it were twice as likely.
+        b: what is added to the scores of items, 0 for others; below 0 what they lose. In a `Recommender`,
+        ``math.log(2)`` makes an item count as if it were twice as likely. A frame, here and below, is whatever `fit`
+        takes as one, such as a relation of DuckDB.
     groups : mapping, pandas Series with item ids as its index, or frame of item id and group, optional
         From item id to the name of its group, for quotas; items without one have none.
     at_most, at_least : int, or mapping from group to int, optional

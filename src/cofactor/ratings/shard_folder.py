@@ -40,11 +40,11 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from cofactor import persistence
-from cofactor.coding import Coding
 from cofactor.errors import InvalidInputError, Place
 from cofactor.files import SHARDS, Lock, PathLike, replacing
 from cofactor.metrics.scale import as_scale
 from cofactor.model.state import member
+from cofactor.rating_scale import RatingScale
 from cofactor.ratings.data import (
     ColumnEntries,
     Ratings,
@@ -452,7 +452,7 @@ class Manifest:
     ----------
     scale : tuple of float
     coding : dict or None
-        State of a `Coding`.
+        State of a `RatingScale`.
     level_counts : tuple of int
         Ratings of each level.
     items : StoredItems
@@ -470,8 +470,8 @@ class Manifest:
         if any(type(value) not in (int, float) for value in self.scale):
             raise InvalidInputError("the scale must be of numbers")
         n_levels = len(as_scale(self.scale))
-        if self.coding is not None and Coding.of_state(self.coding).scale != self.scale:
-            raise InvalidInputError("the coding of the levels is not that of the scale")
+        if self.coding is not None and RatingScale.of_state(self.coding).scale != self.scale:
+            raise InvalidInputError("the rating scale has other levels than the ratings")
         if not self.shards or len({shard.folder for shard in self.shards}) < len(self.shards):
             raise InvalidInputError("it names no shard, or one twice")
         if len({frozenset(shard.files.keys() & _OPTIONAL) for shard in self.shards}) > 1:
@@ -553,7 +553,7 @@ class InFolder:
             name = _COUNTS
             self.item_counts = read_array(place / name, files[name], np.int64, (len(self.items),))
         self.scale = np.array(manifest.scale, dtype=np.float64)
-        self.coding = None if manifest.coding is None else Coding.of_state(manifest.coding)
+        self.rating_scale = None if manifest.coding is None else RatingScale.of_state(manifest.coding)
         self._users: dict[int, IdMap] = {}
         self._checked: set[int] = set()
         self.key = str([shard.files for shard in manifest.shards])
@@ -602,7 +602,8 @@ class InFolder:
                 name: self._mapped(k, name) for name in ("times", "weights") if f"{name}.npy" in stored.files
             }
             columns = StoredColumnEntries(partial(self._columns, k))
-            found = Ratings(self.users(k), self.items, self.scale, columns=columns, coding=self.coding, **rows, **more)
+            more["rating_scale"] = self.rating_scale
+            found = Ratings(self.users(k), self.items, self.scale, columns=columns, **rows, **more)
             if k not in self._checked:
                 self._check(k, found)
                 self._checked.add(k)
@@ -776,7 +777,7 @@ def write_common(
     folder: Path,
     items: IdMap,
     scale: NDArray[np.float64],
-    coding: Coding | None,
+    rating_scale: RatingScale | None,
     shards: Sequence[StoredShard],
     item_counts: NDArray[np.int64],
     name: str = items_name(0),
@@ -788,7 +789,7 @@ def write_common(
     folder : Path
     items : IdMap
     scale : ndarray of shape (R,)
-    coding : Coding or None
+    rating_scale : RatingScale or None
     shards : sequence of StoredShard
     item_counts : ndarray of shape (n_items,)
         Ratings of each item in all of them.
@@ -797,7 +798,7 @@ def write_common(
     place = folder / name
     place.mkdir(parents=True, exist_ok=True)
     files = {IDS: write_ids(place / IDS, items, "items"), _COUNTS: write_array(place / _COUNTS, item_counts)}
-    state = None if coding is None else coding.to_state()
+    state = None if rating_scale is None else rating_scale.to_state()
     level_counts = tuple(np.sum([shard.level_counts for shard in shards], axis=0).tolist())
     stored = StoredItems(name, len(items), files)
     manifest = Manifest(tuple(scale.tolist()), state, level_counts, stored, tuple(shards))

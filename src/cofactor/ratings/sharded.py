@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.checks import check_choice
-from cofactor.coding import Coding
 from cofactor.errors import InvalidInputError
 from cofactor.files import PathLike
 from cofactor.progress import log_line
+from cofactor.rating_scale import RatingScale
 from cofactor.ratings import shard_folder
 from cofactor.ratings.data import ColumnEntries, Ratings, among, sides_of
 from cofactor.ratings.ids import IdMap
@@ -103,7 +103,7 @@ class ShardedRatings:
         Ids of the columns.
     scale : ndarray of shape (R,), float64
         The increasing values a rating can take.
-    coding : Coding or None
+    rating_scale : RatingScale or None
         What the levels stand for, where a data set says so.
     bounds : ndarray of shape (n_shards + 1,), int64
         The users of shard k are ``bounds[k]`` to ``bounds[k + 1] - 1``.
@@ -133,7 +133,7 @@ class ShardedRatings:
 
     items: IdMap
     scale: NDArray[np.float64]
-    coding: Coding | None
+    rating_scale: RatingScale | None
     bounds: NDArray[np.int64]
     level_counts: NDArray[np.int64]
     item_counts: NDArray[np.int64]
@@ -170,7 +170,7 @@ class ShardedRatings:
         return cls(
             ratings.items,
             ratings.scale,
-            ratings.coding,
+            ratings.rating_scale,
             bounds,
             ratings.level_counts,
             ratings.item_counts,
@@ -207,7 +207,7 @@ class ShardedRatings:
         return cls(
             source.items,
             source.scale,
-            source.coding,
+            source.rating_scale,
             np.cumsum([0, *(shard.n_users for shard in manifest.shards)], dtype=np.int64),
             np.array(manifest.level_counts, dtype=np.int64),
             source.item_counts,
@@ -237,7 +237,7 @@ class ShardedRatings:
             shards = [
                 shard_folder.write_shard(partial, shard_folder.shard_name(k), self.shard(k)) for k in range(len(self))
             ]
-            common = self.items, self.scale, self.coding, shards, self.item_counts
+            common = self.items, self.scale, self.rating_scale, shards, self.item_counts
             shard_folder.write_common(partial, *common)
             os.replace(partial, target)
         finally:
@@ -353,7 +353,7 @@ class ShardedRatings:
             return self
         low = int(self.level_counts[:level].sum())
         counts = np.array([low, self.n_ratings - low])
-        return replace(self, scale=np.array([-1.0, 1.0]), coding=None, level_counts=counts, boundary=level)
+        return replace(self, scale=np.array([-1.0, 1.0]), rating_scale=None, level_counts=counts, boundary=level)
 
     def on(self, client: Any = None, *, resume: bool = False, every: float = 60.0, users: str = "auto") -> Self:
         """Return the same ratings, whose fits are carried out elsewhere, or go on from where one was killed.
@@ -544,7 +544,7 @@ def _rows_of(ratings: Ratings, start: int, stop: int) -> Ratings:
         indices,
         ratings.levels[here],
         ColumnEntries(indptr, indices, len(ratings.items)),
-        coding=ratings.coding,
+        rating_scale=ratings.rating_scale,
         times=None if ratings.times is None else ratings.times[here],
         weights=None if ratings.weights is None else ratings.weights[here],
     )
@@ -570,7 +570,7 @@ def _joined(shards: Sequence[Ratings], users: IdMap) -> Ratings:
         indices,
         np.concatenate([shard.levels for shard in shards]),
         ColumnEntries(indptr, indices, len(first.items)),
-        coding=first.coding,
+        rating_scale=first.rating_scale,
         times=times,
         weights=weights,
     )

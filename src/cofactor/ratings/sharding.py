@@ -26,7 +26,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import compute
 
-from cofactor.coding import Coding
 from cofactor.columns import Column
 from cofactor.datasets.readers.ratings import BatchOptions, RatingBatch, Scale, rating_batches
 from cofactor.datasets.table import Offset, is_text, numpy_of
@@ -35,6 +34,7 @@ from cofactor.files import PathLike, display_name, is_database, is_full, lock_fo
 from cofactor.limits import MAX_LEVELS
 from cofactor.metrics.scale import as_scale
 from cofactor.model.state import to_plain
+from cofactor.rating_scale import RatingScale
 from cofactor.ratings import shard_folder
 from cofactor.ratings.data import Duplicates, Ratings, check_duplicates, union
 from cofactor.ratings.ids import IdMap
@@ -286,7 +286,7 @@ def shard_files(
         Throw away what an earlier call left, and begin anew.
     user, item, rating, timestamp, sep, header, encoding, drop_rating
         As in `cofactor.datasets.read_ratings`, for all files.
-    scale : array-like of shape (R,), sequence of str, or Coding, optional
+    scale : array-like of shape (R,), sequence of str, or RatingScale, optional
         Likewise; ratings that are words need one. By default the distinct ratings of all files.
     callback : callable, optional
         Called as ``callback(phase, done, total)``: while "reading" with bytes, "routing" with ratings, and "building"
@@ -317,13 +317,13 @@ def shard_files(
     >>> folder.cleanup()
     """
     check_duplicates(duplicates)
-    coding, levels = _levels_of(scale)
+    rating_scale, levels = _levels_of(scale)
     options = BatchOptions(user, item, rating, timestamp, sep, header, encoding, scale, drop_rating)
     target, listener = Path(folder).resolve(), callback or (lambda *_: None)
     work, sources = target / _WORK, sources_of(files)
     if not work.is_dir():
         shard_folder.new_folder(folder).mkdir(exist_ok=True)
-    told = {**asdict(options), "scale": levels, "words": None if coding is None else coding.words}
+    told = {**asdict(options), "scale": levels, "words": None if rating_scale is None else rating_scale.words}
     try:
         with lock_folder(target):
             if (work / shard_folder.MANIFEST).exists():  # all was done but this
@@ -333,7 +333,7 @@ def shard_files(
                 return ShardedRatings.open(target)
             journal = ShardingJournal.begin(target, sources, json.loads(json.dumps(to_plain(told))), restart=restart)
             reading = Reading(work, journal, options, listener)
-            return _built(target, reading, levels, coding, {"n_shards": n_shards, "duplicates": duplicates})
+            return _built(target, reading, levels, rating_scale, {"n_shards": n_shards, "duplicates": duplicates})
     except KeyboardInterrupt:
         kept = f"interrupted: what was done is kept in {os.fspath(folder)}, and the same command goes on"
         raise KeyboardInterrupt(kept) from None
@@ -347,7 +347,7 @@ def _built(
     target: Path,
     reading: Reading,
     levels: NDArray[np.float64] | None,
-    coding: Coding | None,
+    rating_scale: RatingScale | None,
     asked: dict[str, Any],
 ) -> ShardedRatings:
     """Do what is left to do, and return the result."""
@@ -362,11 +362,11 @@ def _built(
         raise
     _keep_plan(work, journal, asked)
     with _telling_what_is_kept(target):
-        plan = Plan.of(reading, scale, coding, asked["n_shards"])
+        plan = Plan.of(reading, scale, rating_scale, asked["n_shards"])
         plan.route()
         shards = plan.build()
     counts = shard_folder.item_counts_of(work, shards, len(plan.items))
-    shard_folder.write_common(work, plan.items, scale, coding, shards, counts)
+    shard_folder.write_common(work, plan.items, scale, rating_scale, shards, counts)
     shard_folder.publish(work, target)
     shutil.rmtree(work)
     return ShardedRatings.open(target)
@@ -389,18 +389,18 @@ def _telling_what_is_kept(target: Path) -> Iterator[None]:
         ) from None
 
 
-def _levels_of(scale: Any) -> tuple[Coding | None, NDArray[np.float64] | None]:
+def _levels_of(scale: Any) -> tuple[RatingScale | None, NDArray[np.float64] | None]:
     """Return what levels stand for, and the levels, where a scale is given."""
     if scale is None:
         return None, None
-    if isinstance(scale, Coding):
+    if isinstance(scale, RatingScale):
         if scale.edges:
             raise InvalidInputError("shards need ratings that are levels already, and no bins", argument="scale")
         return scale, as_scale(scale.scale)
     words = np.asarray(scale, dtype=object).ravel().tolist()
     if words and all(isinstance(word, str) for word in words):
-        coding = Coding(tuple(range(1, len(words) + 1)), words=tuple(words))
-        return coding, as_scale(coding.scale)
+        rating_scale = RatingScale(tuple(range(1, len(words) + 1)), words=tuple(words))
+        return rating_scale, as_scale(rating_scale.scale)
     return None, as_scale(scale)
 
 
@@ -773,7 +773,7 @@ class Plan:
     ----------
     reading : Reading
     scale : ndarray of shape (R,)
-    coding : Coding or None
+    rating_scale : RatingScale or None
     users, items : IdMap
     user_index, item_index : ndarray of int32
         Index of each user and item, by its number in records.
@@ -785,7 +785,7 @@ class Plan:
 
     reading: Reading
     scale: NDArray[np.float64]
-    coding: Coding | None
+    rating_scale: RatingScale | None
     users: IdMap
     items: IdMap
     user_index: NDArray[np.int32]
@@ -794,7 +794,7 @@ class Plan:
     bounds: NDArray[np.int64]
 
     @classmethod
-    def of(cls, reading: Reading, scale: NDArray[np.float64], coding: Coding | None, n_shards: int | None) -> Self:
+    def of(cls, reading: Reading, scale: NDArray[Any], rating_scale: RatingScale | None, n_shards: int | None) -> Self:
         """Return the plan of shards of about the same number of ratings."""
         users, user_index = reading.users.sorted()
         items, item_index = reading.items.sorted()
@@ -805,7 +805,7 @@ class Plan:
             n_shards = min(len(users), -(-reading.journal.n_ratings // _USUAL))
         bounds = shard_bounds(np.append(0, np.cumsum(counts)), n_shards)
         levels = reading.levels(scale)
-        return cls(reading, scale, coding, users, items, user_index, item_index, levels, bounds)
+        return cls(reading, scale, rating_scale, users, items, user_index, item_index, levels, bounds)
 
     def route(self) -> None:
         """Write each record that was not routed yet to the spill of its shard, in which users are counted from 0."""
@@ -881,7 +881,7 @@ class Plan:
             if error.argument != "duplicates":
                 raise
             self._refuse_duplicates(records, k)
-        return replace(found, coding=self.coding)
+        return replace(found, rating_scale=self.rating_scale)
 
     def _refuse_duplicates(self, records: NDArray[np.void], k: int) -> NoReturn:
         """Refuse the first pair of the shard that is repeated, saying where in the files it stands."""
@@ -999,7 +999,7 @@ def append_files(
 
 def _open_scale(ratings: ShardedRatings) -> Any:
     """Return how files of more ratings are read."""
-    return ratings.scale.tolist() if ratings.coding is None else ratings.coding
+    return ratings.scale.tolist() if ratings.rating_scale is None else ratings.rating_scale
 
 
 def _append(target: Path, reading: Reading, duplicates: Duplicates) -> None:
@@ -1019,7 +1019,7 @@ def _append(target: Path, reading: Reading, duplicates: Duplicates) -> None:
     )
     counts += more
     name = shard_folder.items_name(shard_folder.next_number(target, "items"))
-    shard_folder.write_common(work, new.items, old.scale, old.coding, shards, counts, name)
+    shard_folder.write_common(work, new.items, old.scale, old.rating_scale, shards, counts, name)
     shard_folder.publish(work, target)
 
 
@@ -1152,7 +1152,7 @@ class _News:
             if error.argument != "duplicates":
                 raise
             self._refuse_duplicates(users, rows, columns, chosen)
-        return replace(found, coding=self.old.coding)
+        return replace(found, rating_scale=self.old.rating_scale)
 
     def _refuse_duplicates(
         self, users: IdMap, rows: NDArray[Any], columns: NDArray[Any], chosen: NDArray[np.intp]

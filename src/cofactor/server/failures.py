@@ -15,7 +15,7 @@ from cofactor.errors import MISSING, Argument, InvalidInputError
 from cofactor.server.schemas import Failure, Failures
 from cofactor.service.rating_files import NotInTrainingError
 
-Schema = TypeVar("Schema", bound=msgspec.Struct)
+Struct = TypeVar("Struct", bound=msgspec.Struct)
 
 _LONGEST = 200  #: characters of what was found that an answer repeats
 #: msgspec names the place of a fault at the end of its message, and a field that is missing or not known within it.
@@ -99,7 +99,7 @@ def refusal_of(error: InvalidInputError) -> RefusalError:
     return RefusalError(status, problem, error.argument, found, _text(error.advice) or None)
 
 
-def parsed(content: bytes | Mapping[str, Any], schema: type[Schema]) -> Schema:
+def parsed(content: bytes | Mapping[str, Any], schema: type[Struct]) -> Struct:
     """Return a request as its class; refuse one that does not fit.
 
     Parameters
@@ -133,7 +133,7 @@ def parsed(content: bytes | Mapping[str, Any], schema: type[Schema]) -> Schema:
 _NO_DIGIT = re.compile(r"([+-]?)\.(?=\d)")
 
 
-def _converted(query: Mapping[str, Any], schema: type[Schema]) -> Schema:
+def _converted(query: Mapping[str, Any], schema: type[Struct]) -> Struct:
     """Return the query of an address as its class; numbers may begin with a point.
 
     Examples

@@ -466,6 +466,8 @@ def _tags(question: Query) -> dict[str, Any]:
         advice = "ask for fewer labels, or for fewer rows in a request"
         limits.check(asked.top * len(asked.rows), "rows", "top × rows", advice)
     how = {name: getattr(asked, name) for name in ("top", "threshold", "coverage")}
+    if asked.decision is not None:
+        how["decision"] = msgspec.to_builtins(asked.decision)  # without what was not given
     return {"tags": question.service.tag(asked.rows, **how, most=limits.rows)}
 
 

@@ -317,6 +317,20 @@ Value = int | float | str | bool | None
 Row = list[float] | dict[str, Value] | str
 
 
+class DecisionQuery(Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How to decide which labels are on: for a precision or a recall, by costs or cuts, with so many labels."""
+
+    precision: Annotated[float, Meta(description="This share of the labels that are told is right.")] | None = None
+    recall: Annotated[float, Meta(description="This share of the labels that are on is told.")] | None = None
+    each_label: Annotated[bool, Meta(description="Each label by itself, not all together.")] = False
+    costs: (
+        Annotated[list[float], Meta(description="Of a label that is wrongly on, and one that is wrongly off.")] | None
+    ) = None
+    cuts: Annotated[dict[str, float], Meta(description="Of probabilities, by label.")] | None = None
+    at_least: Annotated[int, Meta(ge=0, description="How many labels a row has at least.")] = 0
+    at_most: Annotated[int, Meta(ge=0, description="How many labels a row has at most.")] | None = None
+
+
 class Tagging(ModelQuery, kw_only=True, forbid_unknown_fields=True):
     """Rows whose labels are asked for: vectors of numbers, values by names of features or of columns, or texts."""
 
@@ -329,6 +343,9 @@ class Tagging(ModelQuery, kw_only=True, forbid_unknown_fields=True):
         Annotated[float, Meta(ge=0, le=1, description="Sets that hold all labels of a row with this probability.")]
         | None
     ) = None
+    decision: Annotated[
+        DecisionQuery | None, Meta(description="How to decide, in the place of what the fit learned.")
+    ] = None
 
 
 class TopLabel(Struct):

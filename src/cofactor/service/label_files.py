@@ -17,7 +17,7 @@ from cofactor.datasets import LabelDataset
 from cofactor.datasets.formats import FORMATS, Source, open_data
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import display_name
-from cofactor.recipe import keep_features
+from cofactor.schema import keep_features
 from cofactor.service.base import about, unknown_file
 from cofactor.text import plural, shorten
 
@@ -43,7 +43,7 @@ def read_label_file(file: str, options: Mapping[str, Any]) -> LabelDataset:
 
 
 def read_labels_for(file: str, model: Any, options: Mapping[str, Any]) -> LabelDataset:
-    """Read features and labels as the file to which a model was fitted, if it holds the recipe of its columns.
+    """Read features and labels as the file to which a model was fitted, if it holds the schema of its columns.
 
     Parameters
     ----------
@@ -54,17 +54,17 @@ def read_labels_for(file: str, model: Any, options: Mapping[str, Any]) -> LabelD
     options : mapping from str to object
         As in `read_label_file`.
     """
-    recipe = getattr(model, "recipe_", None)
-    if recipe is None:
+    schema = getattr(model, "schema_", None)
+    if schema is None:
         return read_label_file(file, options)
-    return _complete(_load(open_data(file), options, _columns(options), recipe=recipe), file)
+    return _complete(_load(open_data(file), options, _columns(options), schema=schema), file)
 
 
 def _complete(data: LabelDataset, file: str) -> LabelDataset:
     """Return data that can be learned from; refuse others."""
     place = Place(display_name(file))
     if not data.n_labels:
-        advice = () if data.recipe is None else ("say with ", Argument("labels"), " which columns they are")
+        advice = () if data.schema is None else ("say with ", Argument("labels"), " which columns they are")
         raise InvalidInputError("has no labels", advice=advice, place=place)
     if not data.n_features:
         raise InvalidInputError("has no features, since all its columns are labels or dropped", place=place)
@@ -87,7 +87,7 @@ def read_features(file: str, model: Any, options: Mapping[str, Any]) -> LabelDat
     """Read the features of new instances, in the order of those that a model was fitted to.
 
     The file may have columns of labels, or not: columns which are labels of the model are left out. A model that knows
-    the recipe of its columns has them read by it, so that no option need be given again.
+    the schema of its columns has them read by it, so that no option need be given again.
 
     Parameters
     ----------
@@ -109,9 +109,9 @@ def read_features(file: str, model: Any, options: Mapping[str, Any]) -> LabelDat
     kind = _format_of(found, options)
     named = kind not in ("mat", "libsvm", "known")
     if named:
-        recipe = getattr(model, "recipe_", None)
-        extra = {"max_values": sys.maxsize} if recipe is None else {"recipe": recipe}
-        if recipe is None:
+        schema = getattr(model, "schema_", None)
+        extra = {"max_values": sys.maxsize} if schema is None else {"schema": schema}
+        if schema is None:
             keep_features(tuple(map(str, getattr(model, "feature_names_in_", ()))), options["drop"], options["id"])
     if kind == "libsvm" and found.has_sizes:
         refuse_sizes(model, file)
@@ -122,11 +122,11 @@ def read_features(file: str, model: Any, options: Mapping[str, Any]) -> LabelDat
     data = _load(found, whole, () if named else None, **extra)
     if not data.n_instances:
         raise InvalidInputError("holds no instances", place=Place(display_name(file)))
-    if "recipe" in extra:
+    if "schema" in extra:
         return data
     X = align_features(data, model, named=named)
     names = tuple(map(str, getattr(model, "feature_names_in_", data.feature_names)))
-    return replace(data, X=X, Y=data.Y[:, :0], feature_names=names, label_names=(), recipe=None)
+    return replace(data, X=X, Y=data.Y[:, :0], feature_names=names, label_names=(), schema=None)
 
 
 def _load(found: Source, options: Mapping[str, Any], columns: Any, **extra: Any) -> LabelDataset:
@@ -269,7 +269,7 @@ def refuse_sizes(model: Any, file: str) -> None:
 
 def fillings(data: Any) -> tuple[str, ...]:
     """Say which cells without a value were filled."""
-    return () if data.recipe is None else data.recipe.fillings(data.filled)
+    return () if data.schema is None else data.schema.fillings(data.filled)
 
 
 def unknown(data: Any) -> tuple[str, ...]:

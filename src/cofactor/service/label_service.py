@@ -23,9 +23,10 @@ from cofactor.labels.features import CheckedFeatures
 from cofactor.limits import LARGEST
 from cofactor.model.explanations import described, group_lines
 from cofactor.model.facts import Facts
-from cofactor.recipe import Recipe, truth_of
+from cofactor.schema import Schema, truth_of
 from cofactor.service import label_files
 from cofactor.service.base import ModelService, about, explanation_to_json
+from cofactor.service.options import asked_of
 from cofactor.service.results import AnswerTable, Loaded, shortest
 from cofactor.text import did_you_mean, plural
 
@@ -78,15 +79,21 @@ class LabelService(ModelService):
             raise InvalidInputError(("writes labels with their scores: leave out ", out), argument="top", found=top)
         if options["proba"]:
             self._require_probabilities(scores)
+        decision = asked_of(options)
+        for other in ("top", "scores", "proba") if decision else ():
+            if options[other]:
+                what = " writes numbers, and decides nothing: leave out "
+                raise InvalidInputError((Argument(other), what, Argument(next(iter(decision)))))
         if options["coverage"] is not None:
-            for other in ("top", "scores", "proba"):
+            for other in ("top", "scores", "proba", *decision):
                 if options[other]:
                     message = (Argument("coverage"), " writes sets of labels: leave out ", Argument(other))
                     raise InvalidInputError(message)
             model.check_coverage()
         data = label_files.read_features(file, model, options)
         proba, names = options["proba"], [str(name) for name in model.label_names_]
-        blocks = without_names(model).iter_predictions(data.X, probabilities=proba, coverage=options["coverage"])
+        asked = {"probabilities": proba, "coverage": options["coverage"], "decision": decision}
+        blocks = without_names(model).iter_predictions(data.X, **asked)
         scores_, on, chances = zip(*blocks, strict=True)
         found = LabelPredictions(
             np.concatenate(scores_), np.concatenate(on), np.concatenate(chances) if proba else None
@@ -132,7 +139,7 @@ class LabelService(ModelService):
         )
 
     def read_more(self, file: str, options: Mapping[str, Any]) -> Loaded:
-        """Read features and labels by the recipe of columns that the model holds; see `ModelService.read_more`."""
+        """Read features and labels by the schema of columns that the model holds; see `ModelService.read_more`."""
         data = label_files.read_labels_for(file, self.model, options)
         return Loaded(file, data, notes=(*label_files.fillings(data), *label_files.unknown(data)))
 
@@ -144,7 +151,7 @@ class LabelService(ModelService):
         updated = without_names(copy.deepcopy(model))
         data, trained = loaded.data, {str(name): name for name in model.label_names_}
         names = [trained.get(name, name) for name in data.label_names]  # some may be whole numbers in the model
-        alike = data.recipe is not None and data.recipe == getattr(model, "recipe_", None)
+        alike = data.schema is not None and data.schema == getattr(model, "schema_", None)
         with about(loaded.file):
             X = data.X if alike else label_files.align_features(data, model, named=False)
             updated.partial_fit(X, data.targets, data.weights, label_names=names)
@@ -171,6 +178,7 @@ class LabelService(ModelService):
         top: int | None = None,
         threshold: float | None = None,
         coverage: float | None = None,
+        decision: Mapping[str, Any] | None = None,
         most: int | None = None,
     ) -> list[dict[str, Any]]:
         """Return the labels of each row.
@@ -186,6 +194,8 @@ class LabelService(ModelService):
             that the model predicts.
         coverage : float, optional
             Sets that hold all labels of a row with this probability, in the place of what is predicted.
+        decision : mapping from str to object, optional
+            Decide so, and not as the model does otherwise: the arguments of `LabelModel.set_decision`.
         most : int, optional
             The most labels of all rows together.
 
@@ -194,15 +204,17 @@ class LabelService(ModelService):
         list of dict
             Each with labels, top if it was asked for, and unknown: the columns whose value did not occur in training.
         """
-        if threshold is not None and coverage is not None:
-            raise InvalidInputError("does not go with coverage: give one of them", argument="threshold")
+        how = {"threshold": threshold, "coverage": coverage, "decision": decision}
+        given_ways = [name for name, value in how.items() if value is not None]
+        if len(given_ways) > 1:
+            raise InvalidInputError(f"does not go with {given_ways[1]}: give one of them", argument=given_ways[0])
         if coverage is not None:
             self.rows.end.check_coverage()
         given = self.rows.read(rows)
         wanted = self._probable and (top is not None or threshold is not None)
         tagged: list[dict[str, Any]] = []
         n_labels = 0
-        asked = {"probabilities": wanted, "coverage": coverage, "checked": True}
+        asked = {"probabilities": wanted, "coverage": coverage, "decision": decision, "checked": True}
         for found in self.rows.end.iter_predictions(given.features, **asked):
             on = found.on if threshold is None else Threshold(threshold).apply(_numbers(found)[1])
             n_labels += int(np.count_nonzero(on))
@@ -315,7 +327,7 @@ class RowNames(NamedTuple):
     @classmethod
     def of(cls, data: Any, model: LabelModel, options: Mapping[str, Any]) -> RowNames:
         """Return those of data, of which a column may have the ids: that of an option, or else that of training."""
-        column = options["id"] or getattr(getattr(model, "recipe_", None), "id", None)
+        column = options["id"] or getattr(getattr(model, "schema_", None), "id", None)
         if data.ids is not None and column is not None:
             return cls(column, data.ids)
         lost = f"there is no column {column!r}, which named the rows in training: rows are numbered"
@@ -367,7 +379,7 @@ def _label_records(
 
 def _separator(model: Any) -> str:
     """Return what parts labels that are written: what parted the tags in training, or a semicolon."""
-    return getattr(getattr(model, "recipe_", None), "label_sep", None) or ";"
+    return getattr(getattr(model, "schema_", None), "label_sep", None) or ";"
 
 
 def _ambiguous(names: list[str], sep: str) -> InvalidInputError | None:
@@ -480,7 +492,7 @@ class RowReader:
         *before, end = [step for step in steps if step is not None and not isinstance(step, str)]
         first = before[0] if before else end
         self.end, self._before = without_names(end), [without_names(step) for step in before]
-        self._recipe: Recipe | None = None if before else getattr(end, "recipe_", None)
+        self._schema: Schema | None = None if before else getattr(end, "schema_", None)
         self._takes_sparse = not before or bool(get_tags(model).input_tags.sparse)
         words = getattr(first, "vocabulary_", None)
         self._reads_text = words is not None
@@ -489,8 +501,8 @@ class RowReader:
         self._n_features = int(n_features)
         self._features = list(map(str, range(self._n_features) if known is None else known))
         self._positions = {name: j for j, name in enumerate(self._features)}
-        self._codes = {} if self._recipe is None else _codes(self._recipe)
-        self._is_table = self._recipe is not None and _makes_features(self._recipe)
+        self._codes = {} if self._schema is None else _codes(self._schema)
+        self._is_table = self._schema is not None and _makes_features(self._schema)
         self._text_column = self._one_text()
         self.terms = _names_after(self._before, self._features, known is not None)
 
@@ -504,7 +516,7 @@ class RowReader:
     @property
     def names(self) -> list[str]:
         """What rows may name."""
-        return list(self._recipe.features) if self._recipe is not None and self._is_table else self._features
+        return list(self._schema.features) if self._schema is not None and self._is_table else self._features
 
     def described(self, names: Sequence[str]) -> list[dict[str, Any]]:
         """Return name and kind of some of what rows may name: a number, a text, or words, of which it has these.
@@ -514,18 +526,18 @@ class RowReader:
         names : sequence of str
             Some of `names`.
         """
-        recipe = self._recipe
-        if recipe is None:
+        schema = self._schema
+        if schema is None:
             return [{"name": name, "kind": "word" if self._reads_text else "number"} for name in names]
-        return [_described(name, recipe) for name in names]
+        return [_described(name, schema) for name in names]
 
     def example(self) -> Any:
         """Return a row that the model takes."""
-        recipe = self._recipe
+        schema = self._schema
         if self._reads_text:
             return " ".join(self._features[:2])
-        if recipe is not None and self._is_table:
-            return {name: _example_of(name, recipe) for name in recipe.features}
+        if schema is not None and self._is_table:
+            return {name: _example_of(name, schema) for name in schema.features}
         return dict.fromkeys(self._features[:2], 1)
 
     def read(self, rows: Sequence[Row], place: str = "rows[{}]") -> FeatureRows:
@@ -596,30 +608,30 @@ class RowReader:
         return table if self._takes_sparse else table.toarray()
 
     def _table(self, rows: Sequence[Any], place: str) -> FeatureRows:
-        """Return rows of a table as features, by the recipe of the model."""
+        """Return rows of a table as features, by the schema of the model."""
         from pyarrow import table as arrow  # takes a while to load, as do the readers, and few models need it
 
         from cofactor.datasets import read_label_table
 
-        recipe = self._recipe
-        assert recipe is not None
-        known = set(recipe.features)
+        schema = self._schema
+        assert schema is not None
+        known = set(schema.features)
         for k, row in enumerate(rows):
             for name, value in row.items():
                 if name not in known and not self._is_left_out(name):
                     raise self._unknown(name, value, place.format(k))
         cells = {
-            name: [self._cell(name, row.get(name), place, k) for k, row in enumerate(rows)] for name in recipe.features
+            name: [self._cell(name, row.get(name), place, k) for k, row in enumerate(rows)] for name in schema.features
         }
         unknown: dict[int, list[str]] = {}
-        for name in filter(recipe.spread, recipe.words):
-            words = {None, "", *recipe.words[name]}
+        for name in filter(schema.spread, schema.words):
+            words = {None, "", *schema.words[name]}
             for k, cell in enumerate(cells[name]):
                 if cell not in words:
                     unknown.setdefault(k, []).append(name)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InputWarning)  # of what did not occur in training, which is returned
-            read = read_label_table(arrow(cells), [], recipe=recipe)
+            read = read_label_table(arrow(cells), [], schema=schema)
         return FeatureRows(features_to_score(read.X, self.end), unknown)
 
     def _texts(self, rows: Sequence[Any], place: str) -> FeatureRows:
@@ -644,8 +656,8 @@ class RowReader:
             code = codes.get(_word(value).lower())
             if code is not None:
                 return code
-        if value is None and self._recipe is not None and name in self._recipe.fill:
-            return self._recipe.fill[name]
+        if value is None and self._schema is not None and name in self._schema.fill:
+            return self._schema.fill[name]
         if value is None or isinstance(value, str):
             expected = "a number" if codes is None else " or ".join(codes)
             raise InvalidInputError(f"expected {expected}", argument=f"{place.format(k)}.{name}", found=value)
@@ -655,25 +667,25 @@ class RowReader:
 
     def _cell(self, name: str, value: Any, place: str, k: int) -> Any:
         """Return the cell of a column as a table has it: a number or a text, None where it has no value."""
-        recipe = self._recipe
-        assert recipe is not None
-        if name in recipe.vocabularies or recipe.spread(name):
+        schema = self._schema
+        assert schema is not None
+        if name in schema.vocabularies or schema.spread(name):
             return None if value is None else _word(value)
-        if value is None and name in recipe.fill:
+        if value is None and name in schema.fill:
             return None
         number = self._number(name, value, place, k)
         if name not in self._codes:
             return number
-        words = {self._codes[name][word.lower()]: word for word in recipe.words[name]}
+        words = {self._codes[name][word.lower()]: word for word in schema.words[name]}
         if number not in words:
-            expected = " or ".join(recipe.words[name])
+            expected = " or ".join(schema.words[name])
             raise InvalidInputError(f"expected {expected}", argument=f"{place.format(k)}.{name}", found=value)
         return words[number]
 
     def _is_left_out(self, name: str) -> bool:
         """Return whether a name is that of a column which is no feature: a label, an id, or a remark."""
-        recipe = self._recipe
-        return recipe is not None and (name == recipe.id or name in recipe.labels or name in recipe.drop)
+        schema = self._schema
+        return schema is not None and (name == schema.id or name in schema.labels or name in schema.drop)
 
     # ---------------------------------------------------------------- refusals
 
@@ -696,7 +708,7 @@ class RowReader:
 
     def _one_text(self) -> str | None:
         """Return the column of text, if there is just one."""
-        columns = [] if self._recipe is None else list(self._recipe.vocabularies)
+        columns = [] if self._schema is None else list(self._schema.vocabularies)
         return columns[0] if len(columns) == 1 else None
 
 
@@ -726,33 +738,33 @@ def _word(value: Any) -> str:
     return str(value)
 
 
-def _codes(recipe: Recipe) -> dict[str, dict[str, float]]:
+def _codes(schema: Schema) -> dict[str, dict[str, float]]:
     """Return for each column of words for off and on 0 or 1 for these words, in lower case."""
     found: dict[str, dict[str, float]] = {}
-    for name, words in recipe.words.items():
+    for name, words in schema.words.items():
         truth = truth_of(words)
         if truth is not None:
             found[name] = {word.lower(): float(value) for word, value in zip(words, truth, strict=True)}
     return found
 
 
-def _makes_features(recipe: Recipe) -> bool:
+def _makes_features(schema: Schema) -> bool:
     """Return whether features are other than the columns, so that rows are cells of a table."""
-    return bool(recipe.vocabularies or recipe.scale) or any(map(recipe.spread, recipe.words))
+    return bool(schema.vocabularies or schema.scale) or any(map(schema.spread, schema.words))
 
 
-def _described(name: str, recipe: Recipe) -> dict[str, Any]:
-    if name in recipe.vocabularies:
+def _described(name: str, schema: Schema) -> dict[str, Any]:
+    if name in schema.vocabularies:
         return {"name": name, "kind": "text"}
-    if name in recipe.words:
-        return {"name": name, "kind": "words", "words": list(recipe.words[name])}
+    if name in schema.words:
+        return {"name": name, "kind": "words", "words": list(schema.words[name])}
     return {"name": name, "kind": "number"}
 
 
-def _example_of(name: str, recipe: Recipe) -> Any:
-    if name in recipe.vocabularies:
-        return " ".join(recipe.vocabularies[name].words[:2])
-    return recipe.words[name][-1] if name in recipe.words else recipe.fill.get(name, 0.0)
+def _example_of(name: str, schema: Schema) -> Any:
+    if name in schema.vocabularies:
+        return " ".join(schema.vocabularies[name].words[:2])
+    return schema.words[name][-1] if name in schema.words else schema.fill.get(name, 0.0)
 
 
 def _names_after(before: Sequence[Any], names: list[str], named: bool) -> list[Any] | None:

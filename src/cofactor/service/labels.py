@@ -21,6 +21,7 @@ from cofactor.labels import MODELS, LabelClustering, LabelModel
 from cofactor.labels.base import label_facts
 from cofactor.labels.decisions import JOINT, TARGET_METRICS, check_decision, no_joint
 from cofactor.labels.learners.fitting import SAVABLE
+from cofactor.labels.targets import check_targets
 from cofactor.metrics import LABEL_METRICS, LabelTally, micro_f1
 from cofactor.model.convergence import NothingPredictedWarning, predicts_none
 from cofactor.model.facts import Facts
@@ -33,7 +34,7 @@ from cofactor.service.label_service import (
     without_names,
 )
 from cofactor.service.models import assemble, short_names
-from cofactor.service.options import LABELS
+from cofactor.service.options import LABELS, asked_of
 from cofactor.service.results import (
     Built,
     Column,
@@ -58,6 +59,8 @@ _HEADINGS = {
     "example_f1": "ex. F1",
     "macro_f1": "macro",
     "micro_f1": "micro",
+    "micro_precision": "prec.",
+    "micro_recall": "recall",
     "log_loss": "log-loss",
     "ece": "ECE",
 }
@@ -126,8 +129,8 @@ class LabelTask(Task):
     def read(self, file: str, options: Mapping[str, Any], progress: Any = None) -> Loaded:
         """Read features and labels; see `Task.read`."""
         data = label_files.read_label_file(file, options)
-        recipe = None if file in KNOWN else data.recipe  # what known sets hold is known
-        said = () if recipe is None else (*recipe.notes(), *label_files.fillings(data))
+        schema = None if file in KNOWN else data.schema  # what known sets hold is known
+        said = () if schema is None else (*schema.notes(), *label_files.fillings(data))
         return Loaded(file, data, notes=(*said, *label_files.unknown(data)))
 
     def models(self) -> dict[str, type[Any]]:
@@ -181,7 +184,7 @@ class LabelTask(Task):
         began = time.perf_counter()
         with about(loaded.file), warnings.catch_warnings():
             warnings.simplefilter("ignore", NothingPredictedWarning)  # a note says it with the names of options
-            # With names, ids and the recipe, by which other files are matched.
+            # With names, ids and the schema, by which other files are matched.
             fitted.fit(data, recorded=settings.options.get("recorded"))
         seconds = time.perf_counter() - began
         self.listen(fitted, None)
@@ -194,6 +197,8 @@ class LabelTask(Task):
         headings = {name: _HEADINGS.get(name, name.replace("_", " ")) for name in LABEL_METRICS}
         probable = any(hasattr(model, "predict_proba") for model in models.values())
         room: dict[str, Room] = dict.fromkeys(_NOT_SHOWN, "none")
+        if not any(isinstance(getattr(model, "decide_for", None), Mapping) for model in models.values()):
+            room |= {"micro_precision": "none", "micro_recall": "none"}
         room |= {"log_loss": "none", "ece": "wide" if probable else "none"}
         measures = (Column(name, heading, 3, room.get(name, "any")) for name, heading in headings.items())
         return (*measures, Column("seconds", "s", 2))
@@ -276,7 +281,9 @@ class LabelTask(Task):
         """Return the rule that gives every instance the frequent labels."""
         missing = settings.options.get("missing", "error")
         model = LabelFrequencies(threshold=0, missing=missing, random_state=settings.seed)
-        return {"frequent labels": model.set_params(**decisions_of(model, replace(settings, lenient=True))[0])}
+        bare = {name: value for name, value in settings.options.items() if name not in asked_of(settings.options)}
+        found, _ = decisions_of(model, replace(settings, options=bare, lenient=True))
+        return {"frequent labels": model.set_params(**found)}
 
     def prepared(
         self, models: Mapping[str, Any], loaded: Loaded, settings: Settings
@@ -379,8 +386,17 @@ def decisions_of(model: LabelModel, settings: Settings) -> tuple[dict[str, Any],
     InvalidInputError
         If the model does not decode label sets by itself, but was asked to, and the settings are not lenient.
     """
-    found = {"threshold": AUTO, "decide_for": TARGET_METRICS[0]}
+    found: dict[str, Any] = {"threshold": AUTO, "decide_for": TARGET_METRICS[0]}
     found |= {name: settings.options[name] for name in found if name in settings.options}
+    wanted = asked_of(settings.options)
+    if wanted:
+        first = next(iter(wanted))
+        for other, value in found.items():
+            if value not in (AUTO, TARGET_METRICS[0]):
+                advice = ("leave out ", Argument(other, value))
+                raise InvalidInputError("says how to decide", argument=first, found=wanted[first], advice=advice)
+        check_targets(wanted)
+        found["decide_for"] = wanted
     check_decision(**found)
     if found["threshold"] != JOINT or model.capabilities.label_sets:
         return found, ()

@@ -260,6 +260,31 @@ def parse_threshold(text: str) -> float | str:
     return threshold
 
 
+def parse_costs(text: str) -> tuple[float, ...]:
+    """Return the costs of errors that are written with a comma between.
+
+    Examples
+    --------
+    >>> parse_costs("1,5")
+    (1.0, 5.0)
+    """
+    try:
+        return tuple(map(float, text.split(",")))
+    except ValueError:
+        raise InvalidInputError("expected two numbers, such as 1,5", argument="costs", found=text) from None
+
+
+def asked_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what options ask of decisions, as `LabelModel.set_decision` takes it.
+
+    Examples
+    --------
+    >>> asked_of({"precision": 0.9, "recall": None, "each_label": False, "at_most": 5})
+    {'precision': 0.9, 'at_most': 5}
+    """
+    return {name: options[name] for name in _ASKED.split() if options.get(name) not in (None, False)}
+
+
 @dataclass(frozen=True)
 class Option:
     """An option that a task takes.
@@ -560,6 +585,35 @@ _GROUPS: dict[str, tuple[Option, ...]] = {
             default="micro",
             choices=("micro", "macro", "example", "hamming", "subset"),
         ),
+        Option(
+            "precision",
+            "Predict the labels that are right in this share of cases, as held-out instances show: 0.9, for example.",
+            kind=float,
+            unit="SHARE",
+            low=0.5,
+            high=0.99,
+        ),
+        Option(
+            "recall",
+            "Predict so many labels that this share of those which are on is among them.",
+            kind=float,
+            unit="SHARE",
+            low=0.5,
+            high=0.99,
+        ),
+        _flag(
+            "each_label",
+            "Reach the precision or recall for each label by itself; labels that cannot show a precision are never "
+            "predicted.",
+        ),
+        Option(
+            "costs",
+            "What a label costs that is wrongly on, and one that is wrongly off: 1,5.",
+            unit="A,B",
+            parse=parse_costs,
+        ),
+        Option("at_least", "How many labels each instance has at least.", kind=int, unit="N", low=0),
+        Option("at_most", "How many labels each instance has at most.", kind=int, unit="N", low=0),
         Option("format", "Format of FILE; by default found out.", choices=("arff", "mat", "libsvm", "table")),
         Option(
             "aligned", "For rcv1, whose labels are shifted in half of the rows.", choices=("published", "realigned")
@@ -757,6 +811,8 @@ _READ_LABELS = (
     "labels xml label_sep text max_words ngrams drop id max_values missing threshold decide_for format aligned "
     "zero_based"
 )
+#: What `LabelModel.set_decision` takes.
+_ASKED = "precision recall each_label costs at_least at_most"
 _OF_FEATURES = "drop id format zero_based"
 #: Those of texts for readers of labels, who know what the lack of an encoding stands for: that of training.
 _AS_TRAINED = (*_all_of("sep header"), replace(OPTIONS["encoding"], default=None))
@@ -773,10 +829,10 @@ RATINGS: OptionTable = {
 }
 #: Options of labels.
 LABELS: OptionTable = {
-    "fit": (*_all_of(_READ_LABELS), *_AS_TRAINED, *_all_of("weights recorded")),
-    "compare": (*_all_of(_READ_LABELS), *_AS_TRAINED),
-    "evaluate": (*_all_of(_READ_LABELS), *_AS_TRAINED, OPTIONS["by_label"]),
-    "predict": (*_all_of(_OF_FEATURES), *_AS_TRAINED, *_all_of("form scores proba top coverage")),
+    "fit": (*_all_of(_READ_LABELS), *_AS_TRAINED, *_all_of(f"weights recorded {_ASKED}")),
+    "compare": (*_all_of(_READ_LABELS), *_AS_TRAINED, *_all_of(_ASKED)),
+    "evaluate": (*_all_of(_READ_LABELS), *_AS_TRAINED, *_all_of(f"by_label {_ASKED}")),
+    "predict": (*_all_of(_OF_FEATURES), *_AS_TRAINED, *_all_of(f"form scores proba top coverage {_ASKED}")),
     "explain": (*_all_of(_OF_FEATURES), *_AS_TRAINED),
     "update": (*_all_of(_READ_LABELS), *_AS_TRAINED),
 }

@@ -409,7 +409,7 @@ def _checked_scale(data: RatingDataset, file: str) -> RatingDataset:
         raise InvalidInputError(advice, place=place)
     try:
         distinct = np.unique(data.y)
-        words = data.coding if data.coding is not None and data.coding.words else None
+        words = data.rating_scale if data.rating_scale is not None and data.rating_scale.words else None
         distinct = distinct if words is None else words.named(distinct)
         refuse_one_level(distinct, Argument("bins", 5), ("; or, ", *_INTERACTIONS))
     except InvalidInputError as error:
@@ -582,7 +582,7 @@ def _read_for(model: Any, file: str, options: Mapping[str, Any], interactions: b
     if interactions or options["count"] is not None or options.get("implicit"):
         data: RatingDataset = datasets.read_interactions(file, ids="str", count=options["count"], **_reading(options))
     else:
-        scale = model.scale_ if model.coding_ is None else model.coding_
+        scale = model.scale_ if model.rating_scale_ is None else model.rating_scale_
         wanted = {name: options[name] for name in ("rating", "drop_rating")}
         data, _ = read_ratings_or_interactions(file, scale=scale, ids="str", **wanted, **_reading(options))
     _refuse_empty(data, file)
@@ -745,13 +745,13 @@ def scale_notes(data: RatingDataset, options: Mapping[str, Any]) -> tuple[Text, 
     notes: tuple[Text, ...] = ()
     if data.n_dropped:
         notes = ((f"{data.n_dropped:,} ratings are left out, as ", Argument("drop_rating"), " says"),)
-    if data.coding is None or options["bins"] is None:
+    if data.rating_scale is None or options["bins"] is None:
         return notes
     shares = data.level_counts() / data.n_ratings
-    parts = zip(data.coding.scale, data.coding.names(), shares, strict=True)
+    parts = zip(data.rating_scale.scale, data.rating_scale.names(), shares, strict=True)
     levels = ", ".join(f"{level:g} for {name} ({share * 100:.1f} %)" for level, name, share in parts)
     notes += (f"levels of the ratings: {levels}",)
-    if isinstance(options["bins"], int) and options["bin_by"] == "auto" and not _equal_width(data.coding.edges):
+    if isinstance(options["bins"], int) and options["bin_by"] == "auto" and not _equal_width(data.rating_scale.edges):
         why = "bins of equal width would put more than three quarters of the ratings into one level; these hold"
         notes += ((why, " as many each as can be (for equal width: ", Argument("bin_by", "width"), ")"),)
     return notes

@@ -682,7 +682,7 @@ def _vectors_for_new_users(model: Any) -> Embeddings | None:
     return found
 
 
-_OF_RULES = frozenset(one.name for one in fields(Rules)) | {"at_most", "at_least"}
+_OF_RULES = frozenset(one.name for one in fields(Rules))
 
 
 def _of_rules(error: InvalidInputError) -> InvalidInputError:
@@ -844,7 +844,7 @@ def _latest_times(model: Any, n: int) -> NDArray[Any] | None:
 
 def _with_meaning(model: Any, found: NDArray[Any]) -> dict[str, Any]:
     """Return the columns of predictions: ratings, and what they stand for where the model knows it."""
-    meaning = {} if model.coding_ is None else {"meaning": model.coding_.named(found)}
+    meaning = {} if model.rating_scale_ is None else {"meaning": model.rating_scale_.named(found)}
     return {"prediction": found, **meaning}
 
 

@@ -211,7 +211,8 @@ def _training_error(model: Any, sharded: ShardedRatings) -> tuple[float, int]:
 def _described(sharded: ShardedRatings, folder: str) -> Facts:
     n, m = sharded.shape
     sizes = [ratings.n_ratings for ratings in sharded]
-    names = sharded.coding.names() if sharded.coding is not None else [f"{value:g}" for value in sharded.scale]
+    known = sharded.rating_scale
+    names = [f"{value:g}" for value in sharded.scale] if known is None else known.names()
     levels = zip(names, sharded.level_counts / max(sharded.n_ratings, 1), strict=True)
     values = {
         "folder": folder,

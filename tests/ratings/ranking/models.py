@@ -23,7 +23,7 @@ MODELS_UNDER_TEST: dict[str, Any] = {
     "BPR": BPR(3, max_iter=400, random_state=0),
     "Recommender": Recommender([EASE(), ImplicitALS(3)], None, random_state=0),
 }
-assert {type(model).__name__ for model in MODELS_UNDER_TEST.values()} == set(MODELS)
+assert {type(model).__name__ for model in MODELS_UNDER_TEST.values()} == set(MODELS), "each model needs a case above"
 
 IMPLICIT = [name for name in MODELS_UNDER_TEST if not name.startswith("Recommender")]
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from tests.ratings.same import assert_same
 from tests.ratings.sharding.files import rows, small, write
 
-from cofactor.coding import Coding
 from cofactor.datasets import read_ratings
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.files import lock_folder
+from cofactor.rating_scale import RatingScale
 from cofactor.ratings import Ratings, ShardedRatings, append_files, as_ratings, shard_files, sharding
 
 
@@ -117,9 +117,9 @@ def test_scale_words_and_dropped_ratings(tmp_path) -> None:
     same_as_reading(path, tmp_path / "dropped", drop_rating=0.5)
     words = rows() | {"rating": [("down", "so", "up")[k % 3] for k in range(300)]}
     sharded = same_as_reading(write(tmp_path / "b.csv", words), tmp_path / "words", scale=["down", "so", "up"])
-    assert sharded.coding == Coding((1, 2, 3), words=("down", "so", "up"))
-    again = same_as_reading(tmp_path / "b.csv", tmp_path / "coding", scale=sharded.coding)
-    assert again.coding == sharded.coding
+    assert sharded.rating_scale == RatingScale((1, 2, 3), words=("down", "so", "up"))
+    again = same_as_reading(tmp_path / "b.csv", tmp_path / "rating_scale", scale=sharded.rating_scale)
+    assert again.rating_scale == sharded.rating_scale
 
 
 def test_the_usual_number_of_shards(tmp_path, monkeypatch) -> None:

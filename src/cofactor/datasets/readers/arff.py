@@ -43,7 +43,7 @@ from cofactor.datasets.types import LabelDataset, is_sparse
 from cofactor.errors import Argument, InvalidInputError, MissingPackageError, Place
 from cofactor.files import PathLike, data_name, display_name, read_bytes, to_utf8
 from cofactor.limits import CELLS
-from cofactor.recipe import Recipe, truth_of
+from cofactor.schema import Schema, truth_of
 from cofactor.text import first_repeated, plural
 
 
@@ -648,7 +648,7 @@ def read_arff(
     max_values: int | None = None,
     missing: str = "error",
     weights: str | None = None,
-    recipe: Recipe | None = None,
+    schema: Schema | None = None,
     sparse: Form = "auto",
     encoding: str | None = None,
     name: str | None = None,
@@ -674,12 +674,12 @@ def read_arff(
         labels unless they are in `drop`; an integer and a string are for the attributes that are left.
     drop : sequence of str, default ()
         Attributes which are neither features nor labels, such as remarks, or labels of no interest.
-    id, max_values, missing, weights, recipe : optional
+    id, max_values, missing, weights, schema : optional
         As in `read_label_table`. An attribute of strings may be the id. A missing label is written as ``?``.
     sparse : {"auto", True, False}, default "auto"
         Form of X. ``"auto"``: sparse if at most a fifth of its numbers differ from 0, whatever form the file has.
     encoding : str, optional
-        Encoding of the file; by default that of the recipe, or utf-8.
+        Encoding of the file; by default that of the schema, or utf-8.
     name : str, optional
         Name of the data set; by default the file name.
 
@@ -703,7 +703,7 @@ def read_arff(
     Warns
     -----
     UserWarning
-        If a nominal feature has a value which the recipe does not know: all its columns are 0 in such rows.
+        If a nominal feature has a value which the schema does not know: all its columns are 0 in such rows.
 
     Notes
     -----
@@ -733,24 +733,24 @@ def read_arff(
     >>> folder.cleanup()
     """
     label = display_name(path)
-    given = {"encoding": encoding} if encoding is not None else dict(recipe.text) if recipe is not None else {}
+    given = {"encoding": encoding} if encoding is not None else dict(schema.text) if schema is not None else {}
     lines = _numbered(to_utf8(read_bytes(path), label, given.get("encoding", "utf-8")).decode())
     header = read_header(lines, label)
     names = [attribute.name for attribute in header.attributes]
-    if recipe is not None:
-        labels, drop, id = recipe.roles(names, labels, drop, id)
+    if schema is not None:
+        labels, drop, id = schema.roles(names, labels, drop, id)
     declared, said = _declared(header, labels, path)
     heavy = [] if weights is None else positions_of(names, [weights], label, "attribute", Argument("weights"))
     drop = (*drop, *(names[j] for j in heavy))
     label_columns, features, id_at = label_roles(names, said, drop, label, id, declared=declared, what="attribute")
-    if recipe is not None:
-        features = features_as_in(recipe, names, features, label, what="attribute")
+    if schema is not None:
+        features = features_as_in(schema, names, features, label, what="attribute")
     check_missing_cells(missing)
     if any(header.attributes[j].kind != "numeric" for j in heavy):
         raise InvalidInputError("is no attribute of numbers", argument="weights", found=weights, place=Place(label))
     needed = {*features, *heavy, *(() if id_at is None else (id_at,)), *(label_columns if missing == "error" else ())}
     rows = read_rows(header, lines, label_columns, set(range(len(names))) - needed)
-    X, feature_names = _features(rows, np.array(features, dtype=np.intp), max_values, recipe is None)
+    X, feature_names = _features(rows, np.array(features, dtype=np.intp), max_values, schema is None)
     _check_labels(rows, label_columns)
     Y, _ = _columns(rows, np.array(label_columns, dtype=np.intp), spread=False)
     on, known = indicator(Y, label), rows.known(label_columns)
@@ -758,7 +758,7 @@ def read_arff(
         on = indicator(csr_array(on.multiply(known)), label)
     words = {names[j]: header.attributes[j].values for j in features if header.attributes[j].kind == "nominal"}
     label_names = tuple(names[j] for j in label_columns)
-    done = Recipe(tuple(names[j] for j in features), label_names, tuple(drop), id, words, given)
+    done = Schema(tuple(names[j] for j in features), label_names, tuple(drop), id, words, given)
     data = LabelDataset(
         name=name or data_name(path),
         X=in_form(X, sparse, label),
@@ -768,14 +768,14 @@ def read_arff(
         nominal=tuple(filter(done.spread, words)),
         description=f"{plural(rows.n, 'instance')} read from {label}",
         ids=None if id_at is None else _ids(rows, id_at),
-        recipe=done,
+        schema=done,
         known=known,
         weights=rows.column(heavy[0]) if heavy else None,
     )
-    if recipe is None:
+    if schema is None:
         return data
-    aligned = data.align(recipe.feature_names)
-    return replace(data, X=aligned, feature_names=recipe.feature_names, recipe=recipe)
+    aligned = data.align(schema.feature_names)
+    return replace(data, X=aligned, feature_names=schema.feature_names, schema=schema)
 
 
 def looks_like_arff(start: bytes) -> bool:
@@ -847,7 +847,7 @@ def _is_spread(attribute: Attribute) -> bool:
 
 
 def _features(rows: ArffRows, columns: NDArray[np.intp], most: int | None, is_new: bool) -> tuple[Any, tuple[str, ...]]:
-    """X and the names of its columns; `is_new`: no recipe knows them."""
+    """X and the names of its columns; `is_new`: no schema knows them."""
     attributes = [(j, rows.header.attributes[j]) for j in columns.tolist()]
     strings = [attribute for _, attribute in attributes if attribute.kind == "string"]
     if strings:

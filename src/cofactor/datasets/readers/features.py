@@ -31,7 +31,7 @@ from cofactor.datasets.table import (
 from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
 from cofactor.files import PathLike
 from cofactor.limits import CELLS, COLUMNS, FIT
-from cofactor.recipe import MOST_WORDS, Recipe, Vocabulary, truth_of
+from cofactor.schema import MOST_WORDS, Schema, Vocabulary, truth_of
 from cofactor.text import is_number, plural, shorten
 
 _MOST_NGRAMS = 5
@@ -161,7 +161,7 @@ class _Made:
 
 
 def cells_of(table: Table, names: Sequence[str], features: Sequence[int], text: Sequence[str]) -> dict[int, Cells]:
-    """Return the cells of features, by their positions, where no recipe knows them; `text` names those of free text."""
+    """Return the cells of features, by their positions, where no schema knows them; `text` names those of free text."""
     free = set(text)
     return {j: _text_cells(table, j) if names[j] in free else feature_cells(table, j) for j in features}
 
@@ -185,13 +185,13 @@ def _all_numbers(found: Words) -> bool:
     return bool(some) and all(map(is_number, some))
 
 
-def cells_as_in(table: Table, names: Sequence[str], features: Sequence[int], recipe: Recipe) -> dict[int, Cells]:
-    """Return the cells of features, by their positions, as a recipe has them: numbers, or text."""
-    return {j: _as_in(table, j, names[j], recipe) for j in features}
+def cells_as_in(table: Table, names: Sequence[str], features: Sequence[int], schema: Schema) -> dict[int, Cells]:
+    """Return the cells of features, by their positions, as a schema has them: numbers, or text."""
+    return {j: _as_in(table, j, names[j], schema) for j in features}
 
 
-def _as_in(table: Table, j: int, name: str, recipe: Recipe) -> Cells:
-    if name in recipe.vocabularies or name in recipe.words:
+def _as_in(table: Table, j: int, name: str, schema: Schema) -> Cells:
+    if name in schema.vocabularies or name in schema.words:
         return table.words(j, gaps=True)
     found = feature_cells(table, j)
     if not isinstance(found, Words):
@@ -207,9 +207,9 @@ def _as_in(table: Table, j: int, name: str, recipe: Recipe) -> Cells:
 # ---------------------------------------------------------------------------------- what training teaches
 
 
-def recipe_of(
+def schema_of(
     table: Table, names: Sequence[str], cells: dict[int, Any], options: FeatureOptions, roles: Mapping[str, Any]
-) -> Recipe:
+) -> Schema:
     """Return how these columns become features, as their cells teach it; cells of text become features already.
 
     Parameters
@@ -223,7 +223,7 @@ def recipe_of(
     options : FeatureOptions
         How columns become features.
     roles : mapping from str to object
-        The members of the recipe which say what the other columns are.
+        The members of the schema which say what the other columns are.
     """
     _check_values(table, names, cells, options)
     words: dict[str, tuple[str, ...]] = {}
@@ -246,7 +246,7 @@ def recipe_of(
         if name not in words and options.text:
             scale[name] = _mean_and_deviation(numbers, fill[name])
     features = tuple(names[j] for j in cells)
-    return Recipe(features, words=words, vocabularies=vocabularies, fill=fill, scale=scale, **roles)
+    return Schema(features, words=words, vocabularies=vocabularies, fill=fill, scale=scale, **roles)
 
 
 def _check_values(table: Table, names: Sequence[str], cells: Mapping[int, Cells], options: FeatureOptions) -> None:
@@ -283,13 +283,13 @@ def _truth_values(found: Words, words: Sequence[str]) -> NDArray[np.float64]:
     return np.array([codes.get(word.lower(), np.nan) for word in found.values])[found.codes]
 
 
-# -------------------------------------------------------------------------------------- features by a recipe
+# -------------------------------------------------------------------------------------- features by a schema
 
 
 def features_by(
-    table: Table, names: Sequence[str], cells: dict[int, Any], recipe: Recipe
+    table: Table, names: Sequence[str], cells: dict[int, Any], schema: Schema
 ) -> tuple[NDArray[np.float64] | csr_array, dict[str, int]]:
-    """Return the features that a recipe makes of cells, and how many cells of each column had no value.
+    """Return the features that a schema makes of cells, and how many cells of each column had no value.
 
     Parameters
     ----------
@@ -298,8 +298,8 @@ def features_by(
     names : sequence of str
         Names of all columns.
     cells : dict from int to Cells
-        As `recipe_of` leaves them, or `cells_as_in` returns them; used up.
-    recipe : Recipe
+        As `schema_of` leaves them, or `cells_as_in` returns them; used up.
+    schema : Schema
         How columns become features.
 
     Returns
@@ -317,18 +317,18 @@ def features_by(
         n_gaps = found.n_gaps if isinstance(found, _Made) else _count_gaps(found)
         if n_gaps:
             filled[name] = n_gaps
-        if name in recipe.vocabularies:
+        if name in schema.vocabularies:
             blocks += [np.column_stack(dense)] if dense else []
-            blocks.append(found.X if isinstance(found, _Made) else words_of(found, recipe.vocabularies[name]))
+            blocks.append(found.X if isinstance(found, _Made) else words_of(found, schema.vocabularies[name]))
             dense = []
             continue
-        for column in _columns(table, j, name, found, recipe):
+        for column in _columns(table, j, name, found, schema):
             dense.append(column)
             width += 1
             many = f"values of column {name!r} make more than {plural(width, 'column')}"
             CELLS.check(len(column) * width, many, table.column_place(j), size=len(column) * table.n_columns)
     blocks += [np.column_stack(dense)] if dense else []
-    if len(blocks) == 1 and not recipe.vocabularies:
+    if len(blocks) == 1 and not schema.vocabularies:
         return blocks[0].astype(np.float64, copy=False), filled
     return csr_array(hstack([csr_array(block) for block in blocks], format="csr", dtype=np.float64)), filled
 
@@ -340,19 +340,19 @@ def _count_gaps(found: Cells) -> int:
     return int((found.codes == found.values.index("")).sum()) if "" in found.values else 0
 
 
-def _columns(table: Table, j: int, name: str, found: Cells, recipe: Recipe) -> Iterator[NDArray[Any]]:
-    """Yield the column, or the columns, which a recipe makes of the cells of a feature that is no free text."""
-    if isinstance(found, Words) and recipe.spread(name):
-        yield from _coded(table, j, found, recipe.words[name])
+def _columns(table: Table, j: int, name: str, found: Cells, schema: Schema) -> Iterator[NDArray[Any]]:
+    """Yield the column, or the columns, which a schema makes of the cells of a feature that is no free text."""
+    if isinstance(found, Words) and schema.spread(name):
+        yield from _coded(table, j, found, schema.words[name])
         return
-    numbers = _truth(table, j, found, recipe.words[name]) if isinstance(found, Words) else found
+    numbers = _truth(table, j, found, schema.words[name]) if isinstance(found, Words) else found
     gaps = np.isnan(numbers)
     if gaps.any():
-        if name not in recipe.fill:
+        if name not in schema.fill:
             raise InvalidInputError("no value", place=table.place(int(np.argmax(gaps)), j))
-        numbers = np.where(gaps, recipe.fill[name], numbers)
-    mean, deviation = recipe.scale.get(name, (0.0, 1.0))
-    yield (numbers - mean) / deviation if name in recipe.scale else numbers
+        numbers = np.where(gaps, schema.fill[name], numbers)
+    mean, deviation = schema.scale.get(name, (0.0, 1.0))
+    yield (numbers - mean) / deviation if name in schema.scale else numbers
 
 
 def _coded(table: Table, j: int, found: Words, words: tuple[str, ...]) -> Iterator[NDArray[np.int8]]:

@@ -17,7 +17,7 @@ from cofactor.datasets.readers.matrices import from_entries
 from cofactor.datasets.table import ArrowTable, Table, Words, is_text
 from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
 from cofactor.limits import COLUMNS
-from cofactor.recipe import Recipe
+from cofactor.schema import Schema
 from cofactor.text import first_repeated, plural, shorten
 
 #: Which columns are labels: those whose names begin with a text; the first n, or the last ones for n < 0; or names.
@@ -197,7 +197,7 @@ def check_missing_cells(missing: object) -> None:
 
 
 def features_as_in(
-    recipe: Recipe,
+    schema: Schema,
     names: Sequence[str],
     features: Sequence[int],
     file: str,
@@ -205,11 +205,11 @@ def features_as_in(
     what: str = "column",
     has_names: bool = True,
 ) -> list[int]:
-    """Positions of the features of a recipe, in its order; all must be there, and no others.
+    """Positions of the features of a schema, in its order; all must be there, and no others.
 
     Parameters
     ----------
-    recipe : Recipe
+    schema : Schema
         Of the data of training.
     names : sequence of str
         Names of all columns.
@@ -221,10 +221,10 @@ def features_as_in(
         Whether the names are those of the file, and not numbers given to its columns.
     """
     position = {names[j]: j for j in features}
-    known = set(recipe.features)
-    missing = [name for name in recipe.features if name not in position]
+    known = set(schema.features)
+    missing = [name for name in schema.features if name not in position]
     if missing:
-        trained = f"no {what} {shorten(missing)}; the model was trained on {plural(len(recipe.features), what)}"
+        trained = f"no {what} {shorten(missing)}; the model was trained on {plural(len(schema.features), what)}"
         header = "its first line does not name the columns: put their names there" if not has_names else ()
         raise InvalidInputError(trained, advice=header, place=Place(file))
     extra = [name for name in position if name not in known]
@@ -234,7 +234,7 @@ def features_as_in(
             advice=("leave out what is no feature with ", Argument("drop", extra[:_NAMED])),
             place=Place(file),
         )
-    return [position[name] for name in recipe.features]
+    return [position[name] for name in schema.features]
 
 
 def check_words(

@@ -18,7 +18,7 @@ from cofactor.datasets.readers.features import (
     cells_of,
     check_sizes,
     features_by,
-    recipe_of,
+    schema_of,
 )
 from cofactor.datasets.readers.label_columns import (
     LabelColumns,
@@ -47,7 +47,7 @@ from cofactor.datasets.table import (
 from cofactor.datasets.types import LabelDataset
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, data_name
-from cofactor.recipe import Recipe
+from cofactor.schema import Schema
 from cofactor.text import first_repeated, plural
 
 _NUMBERED = re.compile(r"c\d+")  # names of the columns of a table without header
@@ -66,7 +66,7 @@ def read_label_table(
     label_sep: str | None = None,
     missing: str = "error",
     weights: str | None = None,
-    recipe: Recipe | None = None,
+    schema: Schema | None = None,
     sep: str | None = None,
     header: bool | None = None,
     encoding: str | None = None,
@@ -109,8 +109,8 @@ def read_label_table(
         ``known`` of the data says. Not for tags in one column, where an empty cell means none.
     weights : str, optional
         The column which holds weights of the rows, with which models learn; it is no feature.
-    recipe : Recipe, optional
-        The ``recipe`` of data which were read before: the features become the same ones, and what was left out or
+    schema : Schema, optional
+        The ``schema`` of data which were read before: the features become the same ones, and what was left out or
         named the rows then, does so again. Without `labels` the labels are the same too, unless the file has none of
         them; an empty sequence leaves them out. `sep`, `header` and `encoding` are those that were given then.
     sep : str, optional
@@ -128,7 +128,7 @@ def read_label_table(
     -------
     LabelDataset
         A column of words with two words for off and on (no/yes, false/true, ...) becomes one column of 0 and 1, any
-        other words a column ``name=value`` for each value that occurs, in alphabetical order; its ``recipe`` says so,
+        other words a column ``name=value`` for each value that occurs, in alphabetical order; its ``schema`` says so,
         and gives another file the same columns. Labels may be 0/1, -1/+1, booleans or such words.
 
         Missing cells of features are filled, and ``filled`` counts them: those of numbers, and of words for off and on,
@@ -142,13 +142,13 @@ def read_label_table(
     ValueError
         If the file is empty or malformed, a label is missing, or neither on nor off, a feature has no value in any
         row, a column of words has too many values, a column of text has no words, or holds numbers, or a file has not
-        the features of the recipe; the message names the line (in Parquet
+        the features of the schema; the message names the line (in Parquet
         files the row) and the column.
 
     Warns
     -----
     UserWarning
-        If a feature has a value, or a row a tag, which the recipe does not know: all columns of the feature are 0 in
+        If a feature has a value, or a row a tag, which the schema does not know: all columns of the feature are 0 in
         such rows, and the tag is left out. Unknown words of free text are left out without a warning.
 
     Examples
@@ -174,35 +174,35 @@ def read_label_table(
     (('body:late', 'body:meal'), ('time', 'trip'), [[1, 1], [1, 0], [0, 0]])
     """
     given = {"sep": sep, "header": header, "encoding": encoding}
-    written = {**(recipe.text if recipe else {}), **{key: value for key, value in given.items() if value is not None}}
+    written = {**(schema.text if schema else {}), **{key: value for key, value in given.items() if value is not None}}
     free = FeatureOptions((text,) if isinstance(text, str) else tuple(text), max_values, max_words, ngrams)
-    _check_options(free, recipe, label_sep)
+    _check_options(free, schema, label_sep)
     check_missing_cells(missing)
     table = _table(path, written)
     title = name or ("frame" if is_frame(path) else data_name(path))
-    if isinstance(table, ArrowTable) and recipe is None:
+    if isinstance(table, ArrowTable) and schema is None:
         none_wanted = isinstance(labels, Sequence) and len(labels) == 0
         if (labels is None or none_wanted) and is_list_layout(table.table.schema):
             data = read_whole_lists(table.table, table.file, sparse, title)
             return replace(data, Y=data.Y[:, :0], label_names=()) if none_wanted else data
         labels = stored_labels(table.table.schema, drop) if labels is None else labels
-    names = _names(table, recipe)
-    if recipe is not None:
-        labels, drop, id = recipe.roles(names, labels, drop, id)
-        label_sep = label_sep or recipe.label_sep
+    names = _names(table, schema)
+    if schema is not None:
+        labels, drop, id = schema.roles(names, labels, drop, id)
+        label_sep = label_sep or schema.label_sep
     heavy = [] if weights is None else positions_of(names, [weights], table.file, "column", Argument("weights"))
     drop = (*drop, *(names[j] for j in heavy))
     targets, features, id_at = _roles(table, names, labels, drop, id, free.text, label_sep)
     if len(targets) == 1:
         table, label_sep = lists_as_text(table, targets[0], label_sep)
-    if recipe is not None:
-        features = features_as_in(recipe, names, features, table.file, has_names=table.names is not None)
+    if schema is not None:
+        features = features_as_in(schema, names, features, table.file, has_names=table.names is not None)
     table.load([*targets, *features, *heavy, *([] if id_at is None else [id_at])])
     ids = None if id_at is None else ids_of(table, id_at, "auto")
-    tags = recipe.tags if recipe else ()
+    tags = schema.tags if schema else ()
     Y, known, label_names = _labels(table, names, targets, label_sep, tags, unknown=missing == "ignore")
-    if recipe is not None:
-        done, cells = recipe, cells_as_in(table, names, features, recipe)
+    if schema is not None:
+        done, cells = schema, cells_as_in(table, names, features, schema)
     else:
         cells = cells_of(table, names, features, free.text)
         roles: dict[str, Any] = {
@@ -213,7 +213,7 @@ def read_label_table(
         }
         if label_sep is not None and targets:
             roles |= {"label_sep": label_sep, "tags": label_names}
-        done = recipe_of(table, names, cells, free, roles)
+        done = schema_of(table, names, cells, free, roles)
     X, filled = features_by(table, names, cells, done)
     return LabelDataset(
         name=title,
@@ -224,7 +224,7 @@ def read_label_table(
         nominal=tuple(filter(done.spread, done.words)),
         description=f"{plural(X.shape[0], 'instance')} read from {table.file}",
         ids=ids,
-        recipe=done,
+        schema=done,
         filled=filled,
         known=known,
         weights=numbers_of(table, heavy[0]) if heavy else None,
@@ -240,14 +240,14 @@ def _table(path: PathLike | Any, written: Mapping[str, Any]) -> Table:
     return table_of_frame(path) or open_data(path).table(options)
 
 
-def _check_options(free: FeatureOptions, recipe: Recipe | None, label_sep: str | None) -> None:
+def _check_options(free: FeatureOptions, schema: Schema | None, label_sep: str | None) -> None:
     """Refuse options of text which do not fit together."""
     check_sizes(free.max_words, free.ngrams)
     if label_sep is not None:
         check_separator(label_sep)
     given = [one for one in ("text", "max_words", "ngrams") if getattr(free, one)]
-    if recipe is not None and given:
-        raise InvalidInputError((Argument(given[0]), " is for training: the recipe says what becomes of text"))
+    if schema is not None and given:
+        raise InvalidInputError((Argument(given[0]), " is for training: the schema says what becomes of text"))
     if given and not free.text:
         raise InvalidInputError((Argument(given[0]), " is for columns of ", Argument("text")), argument=given[0])
 
@@ -296,18 +296,18 @@ def _labels(
     return indicator(on, table.file), None if known.all() else known, label_names
 
 
-def _feature_names(recipe: Recipe, file: str) -> tuple[str, ...]:
+def _feature_names(schema: Schema, file: str) -> tuple[str, ...]:
     """Return the names of the columns of X, which must differ."""
-    names = recipe.feature_names
+    names = schema.feature_names
     twice = first_repeated(names)
     if twice is not None:
         raise InvalidInputError(f"two features are named {twice!r}", advice="rename a column", place=Place(file))
     return names
 
 
-def _names(table: Table, recipe: Recipe | None) -> Sequence[str]:
-    """Names of the columns; a table without header may hold just the features of a recipe of such a table."""
-    fits = table.names is None and recipe is not None and table.n_columns == len(recipe.features)
-    if fits and recipe is not None and all(map(_NUMBERED.fullmatch, recipe.features)):
-        return recipe.features
+def _names(table: Table, schema: Schema | None) -> Sequence[str]:
+    """Names of the columns; a table without header may hold just the features of a schema of such a table."""
+    fits = table.names is None and schema is not None and table.n_columns == len(schema.features)
+    if fits and schema is not None and all(map(_NUMBERED.fullmatch, schema.features)):
+        return schema.features
     return table.names or generic_names("c", table.n_columns)

@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.coding import Coding
 from cofactor.columns import (
     ALIASES,
     Column,
@@ -46,11 +45,12 @@ from cofactor.datasets.types import InteractionDataset, RatingDataset
 from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
 from cofactor.files import PathLike, data_name
 from cofactor.limits import MAX_LEVELS
-from cofactor.recipe import truth_of
+from cofactor.rating_scale import RatingScale
+from cofactor.schema import truth_of
 from cofactor.text import is_number, plural
 
 #: Levels: numbers, words, or what those of other ratings stand for.
-Scale: TypeAlias = ArrayLike | Sequence[str] | Coding
+Scale: TypeAlias = ArrayLike | Sequence[str] | RatingScale
 
 _MOST_WORDS = 7  #: of a column of words which may be levels
 
@@ -95,9 +95,9 @@ def read_ratings(
         Whether the first line names the columns; by default it does if it holds no number.
     encoding : str, default "utf-8"
         Encoding of a text file.
-    scale : array-like of shape (R,), sequence of str, or Coding, optional
+    scale : array-like of shape (R,), sequence of str, or RatingScale, optional
         The possible ratings in increasing order; a rating which is not on it is an error. Words, such as ``["down",
-        "up"]``, become the levels 1..R. The ``coding`` of other ratings, or of a model, makes the same levels of
+        "up"]``, become the levels 1..R. The ``rating_scale`` of other ratings, or of a model, makes the same levels of
         these. By default the distinct ratings of the file if there are at most 101, otherwise None (continuous); words
         for off and on (False/True, no/yes, ...) are 0 and 1.
     bins : int or array-like, optional
@@ -193,20 +193,21 @@ def ratings_in(
         raise InvalidInputError(
             "says how to cut, but not into how many levels", argument="bin_by", found=bin_by, advice=number
         )
-    y, coding, _ = rating_numbers(table, positions["rating"], scale, drop_rating)
+    y, rating_scale, _ = rating_numbers(table, positions["rating"], scale, drop_rating)
     table.forget(positions["rating"])
     X, times = pairs_of(table, positions, ids), times_in(table, positions, asked=timed)
-    if coding is not None and drop_rating is not None:
-        raise InvalidInputError((Argument("drop_rating"), f" is for numbers; these are {', '.join(coding.words)}"))
-    levels = scale if coding is None else coding.scale
+    if rating_scale is not None and drop_rating is not None:
+        words = ", ".join(rating_scale.words)
+        raise InvalidInputError((Argument("drop_rating"), f" is for numbers; these are {words}"))
+    levels = scale if rating_scale is None else rating_scale.scale
     data = RatingDataset(
         name=name,
         X=X,
         y=y,
-        scale=None if levels is None or isinstance(levels, Coding) else np.array(levels, dtype=np.float64),
+        scale=None if levels is None or isinstance(levels, RatingScale) else np.array(levels, dtype=np.float64),
         timestamps=times,
         description=f"{plural(len(y), 'rating')} read from {table.file}, {origin(table.names, positions)}",
-        coding=coding,
+        rating_scale=rating_scale,
     )
     if drop_rating is not None:
         data = data.without(drop_rating)
@@ -215,8 +216,8 @@ def ratings_in(
             return data.binned(bins, bin_by)
         except InvalidInputError as error:
             raise error.at(Place(table.file)) from None
-    if isinstance(scale, Coding) and scale.edges:
-        return replace(data, y=scale.levels_of(data.y), scale=np.array(scale.scale, dtype=np.float64), coding=scale)
+    if isinstance(scale, RatingScale) and scale.edges:
+        return replace(data, y=scale.levels_of(data.y), scale=np.array(scale.scale, float), rating_scale=scale)
     if scale is None and drop_rating is None:
         warn_of_zeros(y)
         if guessed:
@@ -412,38 +413,38 @@ def origin(header: Sequence[str] | None, positions: Mapping[str, int]) -> str:
 
 def rating_numbers(
     table: Table, position: int, scale: Scale | None, drop_rating: float | Sequence[float] | None
-) -> tuple[NDArray[np.float64], Coding | None, NDArray[np.bool_]]:
+) -> tuple[NDArray[np.float64], RatingScale | None, NDArray[np.bool_]]:
     """Return ratings as finite numbers, on the scale if it has numbers; what words stand for; and which are dropped."""
-    coding: Coding | None = None
-    if isinstance(scale, Coding):
-        coding = scale if scale.words else None
+    rating_scale: RatingScale | None = None
+    if isinstance(scale, RatingScale):
+        rating_scale = scale if scale.words else None
     else:
         words = () if scale is None else np.asarray(scale, dtype=object).ravel().tolist()
         if words and all(isinstance(word, str) for word in words):
-            coding = Coding(tuple(range(1, len(words) + 1)), words=tuple(words))
+            rating_scale = RatingScale(tuple(range(1, len(words) + 1)), words=tuple(words))
     found = table.cells(position)
-    if isinstance(found, Words) and coding is None and not any(map(is_number, found.values)):
-        coding = _words_known(found, table, position, scale)
-    if coding is not None:
-        y = _by_words(found if isinstance(found, Words) else table.words(position), coding, table, position)
-        return y, coding, np.zeros(len(y), dtype=bool)
+    if isinstance(found, Words) and rating_scale is None and not any(map(is_number, found.values)):
+        rating_scale = _words_known(found, table, position, scale)
+    if rating_scale is not None:
+        y = _by_words(found if isinstance(found, Words) else table.words(position), rating_scale, table, position)
+        return y, rating_scale, np.zeros(len(y), dtype=bool)
     y = numbers_of(table, position) if isinstance(found, Words) else found
     bad = np.flatnonzero(~np.isfinite(y))
     if len(bad):
         row = int(bad[0])
         raise InvalidInputError(f"the rating is {y[row]}, expected a finite number", place=table.place(row, position))
     dropped = np.isin(y, () if drop_rating is None else drop_rating)
-    if scale is not None and not isinstance(scale, Coding):
+    if scale is not None and not isinstance(scale, RatingScale):
         _check_on_scale(scale, y, dropped, table, position)
     return y, None, dropped
 
 
-def _words_known(found: Words, table: Table, position: int, scale: Scale | None) -> Coding | None:
+def _words_known(found: Words, table: Table, position: int, scale: Scale | None) -> RatingScale | None:
     """Return what words for off and on stand for; None for cells that are no words for ratings."""
     truth = truth_of(tuple(found.values))
     if truth is not None and scale is None and set(truth) == {0, 1}:
         shown = {value: word for word, value in zip(found.values, truth, strict=True)}
-        return Coding((0.0, 1.0), words=(shown[0], shown[1]))
+        return RatingScale((0.0, 1.0), words=(shown[0], shown[1]))
     if 2 <= len(found.values) <= _MOST_WORDS and all(found.values):
         words = sorted(found.values)
         raise InvalidInputError(
@@ -455,15 +456,15 @@ def _words_known(found: Words, table: Table, position: int, scale: Scale | None)
     return None
 
 
-def _by_words(found: Words, coding: Coding, table: Table, position: int) -> NDArray[np.float64]:
-    known = {word.casefold() for word in coding.words}
+def _by_words(found: Words, rating_scale: RatingScale, table: Table, position: int) -> NDArray[np.float64]:
+    known = {word.casefold() for word in rating_scale.words}
     row = found.first_row(lambda cell: cell.casefold() not in known)
     if row is not None:
         raise InvalidInputError(
-            f"the rating is {found.at(row)!r}, expected one of {', '.join(coding.words)}",
+            f"the rating is {found.at(row)!r}, expected one of {', '.join(rating_scale.words)}",
             place=table.place(row, position),
         )
-    return coding.levels_of(found.values)[found.codes]
+    return rating_scale.levels_of(found.values)[found.codes]
 
 
 def _warn_of_guess(table: Table, position: int) -> None:
@@ -598,7 +599,8 @@ def read_ratings_or_interactions(
     how: dict[str, Any] = {"timed": timestamp is not None, "guessed": column is None, "scale": scale}
     data = ratings_in(table, positions, ids, called, **how, **asked)
     if scale is None and not asked and data.n_ratings and (data.y == data.y[0]).all():
-        shown = f"{data.y[0]:g}" if data.coding is None or not data.coding.words else data.coding.named(data.y[:1])[0]
+        known = data.rating_scale
+        shown = f"{data.y[0]:g}" if known is None or not known.words else known.named(data.y[:1])[0]
         ones = np.ones(data.n_ratings)
         text = data.description.replace("rating", "interaction", 1)
         interactions = InteractionDataset(called, data.X, ones, None, timestamps=data.timestamps, description=text)
@@ -770,9 +772,9 @@ def rating_batches(
 
     for chunk in open_data(path).table_chunks(as_table, choose, after):
         table, positions = chunk.table, chunk.positions
-        values, coding, dropped = rating_numbers(table, positions["rating"], o.scale, o.drop_rating)
-        if coding is not None and o.scale is None:
-            words = ("give them in order from low to high, such as ", Argument("scale", list(coding.words)))
+        values, rating_scale, dropped = rating_numbers(table, positions["rating"], o.scale, o.drop_rating)
+        if rating_scale is not None and o.scale is None:
+            words = ("give them in order from low to high, such as ", Argument("scale", list(rating_scale.words)))
             place = table.column_place(positions["rating"])
             raise InvalidInputError("the ratings are words", advice=words, place=place)
         kept = np.flatnonzero(~dropped)

@@ -310,7 +310,8 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         """
         n = len(self.recent_scores_) if hasattr(self, "recent_scores_") else 0
         if n >= 2 and (self.decision_.calibration is None or n >= min(ENOUGH, self.n_rows_seen_ / 2)):
-            self.decision_ = Decision.learn(threshold, self.decide_for, self.recent_scores_, self.recent_labels_)
+            recent = self.recent_scores_, self.recent_labels_
+            self.decision_ = Decision.learn(threshold, self.decide_for, *recent, names=self.label_names_)
 
     @property
     def _n_features_out(self) -> int:

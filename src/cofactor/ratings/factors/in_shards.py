@@ -272,7 +272,7 @@ def rest_of(shard: Ratings, first: int, key: np.uint64) -> Ratings:
     """Return the ratings of a shard that are not held out; ids are numbers, and there are no times."""
     keep = np.ones(shard.n_ratings, dtype=np.bool_)
     keep[held_out_of(shard, first, key)[1]] = False
-    rest = replace(shard, times=None, coding=None).subset(keep)
+    rest = replace(shard, times=None, rating_scale=None).subset(keep)
     users = IdMap.of_sorted(np.arange(first, first + len(shard.users), dtype=np.int64))
     return replace(rest, users=users, items=IdMap.of_range(len(shard.items)))
 
@@ -377,7 +377,7 @@ def _rest(ratings: ShardedRatings, key: np.uint64, cut: Executor) -> ShardedRati
         firsts = ratings.bounds[:-1].tolist()
         shards = [rest_of(shard, first, key) for shard, first in zip(ratings, firsts, strict=True)]
         counts = {name: sum(getattr(shard, name) for shard in shards) for name in ("level_counts", "item_counts")}
-        return replace(ratings, **counts, has_times=False, coding=None, source=InMemory(shards), boundary=None)
+        return replace(ratings, **counts, has_times=False, rating_scale=None, source=InMemory(shards), boundary=None)
     place = cut.journal.folder / _REST
     if not (place / MANIFEST).exists():
         place.mkdir(exist_ok=True)

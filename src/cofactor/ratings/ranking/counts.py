@@ -276,7 +276,7 @@ def _of_ratings(X: Ratings, y: Any, times: Any, sample_weight: Any, items: IdMap
     X.check_items(items)
     refuse_none(X.values)
     levels = np.full(X.n_ratings, 2, dtype=np.uint8)
-    interactions = replace(X, scale=INTERACTED, levels=levels, coding=None)
+    interactions = replace(X, scale=INTERACTED, levels=levels, rating_scale=None)
     if sample_weight is None:
         return X if np.array_equal(X.scale, INTERACTED) and (X.levels == 2).all() else interactions
     weights = as_weights(sample_weight, X.n_ratings, "interaction")

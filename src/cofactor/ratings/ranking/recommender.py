@@ -385,7 +385,7 @@ class Recommender(InteractionModel):
             self.rating_model_ = self._learn_ratings(rated, seeds[0], monitor)
         given = interactions if rated is None else rated.ratings
         self.users_, self.items_, self.scale_ = given.users, given.items, given.scale
-        self.ratings_, self.coding_, self.updates_ = given, given.coding, Updates(given.n_ratings)
+        self.ratings_, self.rating_scale_, self.updates_ = given, given.rating_scale, Updates(given.n_ratings)
         self.kind_weights_ = dict(interactions.kind_weights or {})
         if len(held_out.users) and not held_out.latest:  # of which what comes then is no random part
             with library_limit(1, "blas"):

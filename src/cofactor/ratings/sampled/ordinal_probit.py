@@ -885,7 +885,7 @@ def _read_shadow(given: Any, training: Ratings, duplicates: Any, unknown_items: 
     """
     X, y = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
     try:
-        shadow = as_ratings(X, y, training.coding or training.scale, duplicates, training.items, unknown_items)
+        shadow = as_ratings(X, y, training.rating_scale or training.scale, duplicates, training.items, unknown_items)
     except InvalidInputError as error:
         raise type(error)(("shadow: ", *error.problem), argument="shadow", advice=error.advice) from error
     known = training.users.index(shadow.users.ids) >= 0

@@ -93,7 +93,7 @@ def test_options_with_names_add_up(run, table: Path, tmp_path: Path) -> None:
     options = ["--drop", "beach", "--drop", "remark,rain", "--labels", "is_sun", "--labels", "is_sea"]
     assert run("fit", table, *options, *FAST, "-o", out).status == 0
     model = cofactor.load(out)
-    assert model.recipe_.drop == ("beach", "remark", "rain")
+    assert model.schema_.drop == ("beach", "remark", "rain")
     assert model.label_names_.tolist() == ["is_sun", "is_sea"]
 
 
@@ -183,19 +183,19 @@ def test_columns_that_a_model_needs(run, table: Path, model: Path, tmp_path: Pat
     )
 
 
-def test_a_recipe_of_a_model_reads_files_in_python(table: Path, model: Path, tmp_path: Path) -> None:
+def test_a_schema_of_a_model_reads_files_in_python(table: Path, model: Path, tmp_path: Path) -> None:
     """A file without labels was refused."""
     fitted = cofactor.load(model)
-    data = load_labels(table, labels=[], recipe=fitted.recipe_, sparse=False)
+    data = load_labels(table, labels=[], schema=fitted.schema_, sparse=False)
     predicted = fitted.predict(pd.DataFrame(data.X, columns=data.feature_names))
     assert predicted.shape == (60, 2)
     new = tmp_path / "new.csv"
     new.write_text("\n".join(line.rsplit(",", 2)[0] for line in table.read_text().splitlines()))
-    bare = load_labels(new, recipe=fitted.recipe_, sparse=False)
+    bare = load_labels(new, schema=fitted.schema_, sparse=False)
     assert (bare.n_labels, bare.X.tolist()) == (0, data.X.tolist())
     new.write_text("\n".join(line.rsplit(",", 1)[0] for line in table.read_text().splitlines()))
     with pytest.raises(InvalidInputError, match="has no column 'is_sun', which labels names"):
-        load_labels(new, recipe=fitted.recipe_)
+        load_labels(new, schema=fitted.schema_)
 
 
 @pytest.mark.filterwarnings("default")  # which the command shows
@@ -250,17 +250,17 @@ def test_ids_of_arff(run, tmp_path: Path) -> None:
     assert (lines[0], lines[1].split(",")[0], lines[30].split(",")[0]) == ("name,labels", "s 0", "s 29")
 
 
-def test_model_files_without_a_recipe_and_with_a_wrong_one(run, table: Path, model: Path, tmp_path: Path) -> None:
+def test_model_files_without_a_schema_and_with_a_wrong_one(run, table: Path, model: Path, tmp_path: Path) -> None:
     header, arrays = read_model(model)
     header.pop("crc32", None)
-    recipe = header.pop("recipe")
+    schema = header.pop("recipe")
     old, wrong = tmp_path / "old.cofactor", tmp_path / "wrong.cofactor"
     write_model(old, header, arrays)
     told = run("predict", old, table, "--drop", "remark", "--id", "beach")
     assert told.out == run("predict", model, table).out
     for change in ({"words": {}}, {"id": 3}, {"labels": "is_"}, {"features": ["wind"]}, {"text": {"sep": 3}}):
-        write_model(wrong, {**header, "recipe": {**recipe, **change}}, arrays)
-        with pytest.raises(ModelFileError, match="recipe of columns"):
+        write_model(wrong, {**header, "recipe": {**schema, **change}}, arrays)
+        with pytest.raises(ModelFileError, match="schema of columns"):
             cofactor.load(wrong)
 
 

@@ -13,7 +13,7 @@ from cofactor.errors import InvalidInputError
 
 
 @dataclass(frozen=True)
-class Coding:
+class RatingScale:
     """What each level of a scale stands for. Data sets and models keep it, so that predictions mean something.
 
     Parameters
@@ -33,12 +33,12 @@ class Coding:
 
     Examples
     --------
-    >>> plays = Coding((1, 2, 3), edges=(1, 2, 5, 800))
+    >>> plays = RatingScale((1, 2, 3), edges=(1, 2, 5, 800))
     >>> plays.names()
     ['[1, 2)', '[2, 5)', '[5, 800]']
     >>> plays.levels_of([1, 4, 5, 2000]).tolist()
     [1.0, 2.0, 3.0, 3.0]
-    >>> Coding((1, 2), words=("down", "up")).levels_of(["Up", "down"]).tolist()
+    >>> RatingScale((1, 2), words=("down", "up")).levels_of(["Up", "down"]).tolist()
     [2.0, 1.0]
     """
 
@@ -50,10 +50,10 @@ class Coding:
         n = len(self.scale)
         fits = (len(self.words) == n and not self.edges) or (len(self.edges) == n + 1 and not self.words)
         if not fits:
-            raise InvalidInputError(f"a coding of {n} levels must have {n} words, or {n + 1} edges")
+            raise InvalidInputError(f"a rating scale of {n} levels must have {n} words, or {n + 1} edges")
         rising = all((np.diff(numbers) > 0).all() for numbers in (self.scale, self.edges))
         if not rising or len({word.casefold() for word in self.words}) < len(self.words):
-            raise InvalidInputError("the levels and edges of a coding must increase, and its words must differ")
+            raise InvalidInputError("the levels and edges of a rating scale must increase, and its words must differ")
 
     def names(self) -> list[str]:
         """Return what each level stands for: a word, or an interval of ratings."""
@@ -107,7 +107,7 @@ class Coding:
         return {"scale": list(self.scale), "edges": edges, "words": list(self.words)}
 
     @classmethod
-    def of_state(cls, state: Any) -> Coding:
+    def of_state(cls, state: Any) -> RatingScale:
         """Return what `to_state` gave, read from a file; anything else is refused."""
         kinds: Mapping[str, Any] = {"scale": int | float, "edges": int | float, "words": str}
         lists = isinstance(state, dict) and state.keys() == kinds.keys() and all(map(_is_list, state.values()))
@@ -116,7 +116,7 @@ class Coding:
             for name in kinds
             for one in state[name]
         ):
-            raise InvalidInputError("the coding of the levels is damaged")
+            raise InvalidInputError("the rating scale is damaged")
         scale, edges = (tuple(map(float, state[name])) for name in ("scale", "edges"))
         return cls(scale, edges, tuple(state["words"]))
 

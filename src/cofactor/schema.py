@@ -89,7 +89,7 @@ class Vocabulary:
 
     @classmethod
     def of_json(cls, value: Any) -> Vocabulary:
-        """Return the vocabulary that a recipe wrote; refuse what is none.
+        """Return the vocabulary that a schema wrote; refuse what is none.
 
         Parameters
         ----------
@@ -107,12 +107,12 @@ class Vocabulary:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Schema:
     """How the columns of a table became features and labels.
 
-    `read_label_table`, `read_arff` and `load_labels` return one with the data, as ``data.recipe``. Given to them with
-    another file it makes the same features of it: ``load_labels("new.csv", recipe=data.recipe)``. A model which the
-    command line fitted holds it as ``recipe_``, see the example.
+    `read_label_table`, `read_arff` and `load_labels` return one with the data, as ``data.schema``. Given to them with
+    another file it makes the same features of it: ``load_labels("new.csv", schema=data.schema)``. A model which the
+    command line fitted holds it as ``schema_``, see the example.
 
     Parameters
     ----------
@@ -144,18 +144,18 @@ class Recipe:
 
     Examples
     --------
-    >>> recipe = Recipe(("wind", "sky"), ("is_sea",), ("note",), "beach", {"sky": ("blue", "grey")})
-    >>> recipe.feature_names
+    >>> schema = Schema(("wind", "sky"), ("is_sea",), ("note",), "beach", {"sky": ("blue", "grey")})
+    >>> schema.feature_names
     ('wind', 'sky=blue', 'sky=grey')
-    >>> recipe.roles(["beach", "sky", "note", "wind"], labels=())
+    >>> schema.roles(["beach", "sky", "note", "wind"], labels=())
     ((), ('note',), 'beach')
 
-    A model that holds a recipe, such as one of ``cofactor fit pages.csv --labels tag_ --out tags.cofactor``, takes
+    A model that holds a schema, such as one of ``cofactor fit pages.csv --labels tag_ --out tags.cofactor``, takes
     frames with the columns of the file, and data which were read by it::
 
         model = cofactor.load("tags.cofactor")
         model.predict(pd.read_csv("new-pages.csv"))
-        model.predict(load_labels("new-pages.csv", labels=[], recipe=model.recipe_))
+        model.predict(load_labels("new-pages.csv", labels=[], schema=model.schema_))
     """
 
     features: tuple[str, ...]
@@ -203,14 +203,14 @@ class Recipe:
         names : sequence of str
             Columns of the other table.
         labels : optional
-            None for those of this recipe, if any of them is there. If it is empty, they are left out.
+            None for those of this schema, if any of them is there. If it is empty, they are left out.
         drop, id
-            What is left out besides, and the column of ids instead of that of this recipe.
+            What is left out besides, and the column of ids instead of that of this schema.
 
         Raises
         ------
         InvalidInputError
-            If `drop` or `id` names a feature of this recipe.
+            If `drop` or `id` names a feature of this schema.
         """
         keep_features(self.features, drop, id)
         if labels is None and not set(self.labels).intersection(names):
@@ -246,7 +246,7 @@ class Recipe:
 
         Examples
         --------
-        >>> Recipe(("wind", "sky"), words={"sky": ("blue", "grey")}, fill={"wind": 3.5}).fillings({"wind": 2, "sky": 1})
+        >>> Schema(("wind", "sky"), words={"sky": ("blue", "grey")}, fill={"wind": 3.5}).fillings({"wind": 2, "sky": 1})
         ("3 cells without a value were filled: 'wind' (2, by the median 3.5), 'sky' (1, by zeros)",)
         """
         if not filled:
@@ -257,12 +257,12 @@ class Recipe:
         return (what + _some([f"{name!r} ({count:,}, by {by[name]})" for name, count in filled.items()]),)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the recipe as values that JSON can hold."""
+        """Return the schema as values that JSON can hold."""
         return asdict(self)
 
     @classmethod
-    def of_json(cls, value: Mapping[str, Any]) -> Recipe:
-        """Return the recipe that `as_json` wrote; refuse what is none.
+    def of_json(cls, value: Mapping[str, Any]) -> Schema:
+        """Return the schema that `as_json` wrote; refuse what is none.
 
         Parameters
         ----------
@@ -272,24 +272,24 @@ class Recipe:
         Raises
         ------
         InvalidInputError
-            If it is not a recipe.
+            If it is not a schema.
         """
         known = {one.name for one in fields(cls)}
         if not set(value) <= known or not known - set(value) <= _LATER:
-            raise InvalidInputError("a recipe of columns has other members than those of a recipe")
+            raise InvalidInputError("a schema of columns has other members than those of a schema")
         value = {**{name: {} for name in _LATER}, "label_sep": None, "tags": [], **value}
         text = value["text"]
         mappings = (value[name] for name in ("words", "text", "vocabularies", "fill", "scale"))
         if not all(isinstance(one, Mapping) for one in mappings) or not set(text) <= set(_TEXT):
-            raise InvalidInputError("a recipe of columns must hold words and options of text by their names")
+            raise InvalidInputError("a schema of columns must hold words and options of text by their names")
         if not all(isinstance(given, _TEXT[name]) for name, given in text.items()):
-            raise InvalidInputError("a recipe of columns has options of text of a wrong type")
+            raise InvalidInputError("a schema of columns has options of text of a wrong type")
         lists = (value["features"], value["labels"], value["drop"], value["tags"], *value["words"].values())
         texts = [text for one in lists if isinstance(one, list | tuple) for text in one]
         texts += [one for one in (value["id"], value["label_sep"]) if one is not None]
         if not all(isinstance(one, list | tuple) for one in lists) or not all(isinstance(one, str) for one in texts):
-            raise InvalidInputError("a recipe of columns must hold lists of names")
-        recipe = cls(
+            raise InvalidInputError("a schema of columns must hold lists of names")
+        schema = cls(
             features=tuple(value["features"]),
             labels=tuple(value["labels"]),
             drop=tuple(value["drop"]),
@@ -302,29 +302,29 @@ class Recipe:
             label_sep=value["label_sep"],
             tags=tuple(value["tags"]),
         )
-        recipe._check()
-        return recipe
+        schema._check()
+        return schema
 
     def _check(self) -> None:
-        """Refuse a recipe that was read from a file if its parts do not fit together."""
+        """Refuse a schema that was read from a file if its parts do not fit together."""
         single = {name for name in self.features if name not in self.vocabularies and not self.spread(name)}
         numbers = single - set(self.words)
         kinds = set(self.words) | set(self.vocabularies)
         twice = first_repeated(self.features) is not None or set(self.words) & set(self.vocabularies)
         if twice or not kinds <= set(self.features) or not all(self.words.values()):
-            raise InvalidInputError("a recipe of columns has features that do not fit together")
+            raise InvalidInputError("a schema of columns has features that do not fit together")
         if not set(self.fill) <= single or not all(map(_is_finite, self.fill.values())):
-            raise InvalidInputError("a recipe of columns fills missing cells with what is no number")
+            raise InvalidInputError("a schema of columns fills missing cells with what is no number")
         pairs = [pair for pair in self.scale.values() if isinstance(pair, tuple) and len(pair) == 2]
         if not set(self.scale) <= numbers or len(pairs) < len(self.scale):
-            raise InvalidInputError("a recipe of columns scales what is no feature of numbers")
+            raise InvalidInputError("a schema of columns scales what is no feature of numbers")
         if not all(_is_finite(part) for pair in pairs for part in pair) or any(pair[1] <= 0 for pair in pairs):
-            raise InvalidInputError("a recipe of columns scales by what is no number above 0")
+            raise InvalidInputError("a schema of columns scales by what is no number above 0")
         listed = self.label_sep is not None
         if (listed and (not self.label_sep or len(self.labels) != 1)) or bool(self.tags) > listed:
-            raise InvalidInputError("a recipe of columns has tags without the column which lists them")
+            raise InvalidInputError("a schema of columns has tags without the column which lists them")
         if not _distinct(self.tags) or not all(self.tags):
-            raise InvalidInputError("a recipe of columns has tags which are not distinct names")
+            raise InvalidInputError("a schema of columns has tags which are not distinct names")
 
 
 def _distinct(names: Any) -> bool:
