@@ -9,7 +9,7 @@ import pytest
 from cofactor.datasets import load_ratings
 from cofactor.evaluation import FoldInScorer, StrongGeneralization, evaluate
 from cofactor.ratings import ALS, HMF, MMMF, PMMMF, IdMap, RatingModel, as_ratings
-from cofactor.ratings.data import among, merged
+from cofactor.ratings.data import merged, restrict
 
 from .reference import planted
 
@@ -67,7 +67,7 @@ def test_parts_of_ratings_merge_to_the_whole() -> None:
             assert np.array_equal(getattr(both, name), getattr(whole, name))
         chosen = np.isin(X[:, 0], few)
         own = as_ratings(X[chosen], Y[chosen], whole.scale, items=whole.items)
-        some = among(both, users=IdMap([*few, -1]))
+        some = restrict(both, users=IdMap([*few, -1]))
         assert (some.users, some.items, some.levels.tolist()) == (own.users, whole.items, own.levels.tolist())
 
 

@@ -17,7 +17,7 @@ from cofactor.datasets import RatingDataset
 from cofactor.errors import InputWarning
 from cofactor.model.times import seconds_of, split_times
 from cofactor.ratings import ALS, MODELS, OrdinalProbit, Ratings, as_ratings
-from cofactor.ratings.data import among, merged, without_ratings
+from cofactor.ratings.data import merged, restrict, without_ratings
 
 PAIRS = [("bob", 20), ("ann", 10), ("bob", 10), ("eve", 30)]
 VALUES = [3, 5, 1, 4]
@@ -206,7 +206,7 @@ def test_parts_and_unions_keep_times():
     ratings = as_ratings(PAIRS, VALUES, [1, 2, 3, 4, 5], times=TIMES)
     assert ratings.subset(ratings.values < 5).times.tolist() == BY_USER[1:]
     assert ratings.at_boundary(2).times.tolist() == BY_USER
-    some = among(ratings, users=type(ratings.users)(["bob", "eve"]))
+    some = restrict(ratings, users=type(ratings.users)(["bob", "eve"]))
     assert some.times.tolist() == BY_USER[1:]
     later = as_ratings([("bob", 10), ("bob", 20)], [2, 2], ratings.scale, times=[7.0, 7.0])
     both = merged(ratings, later)  # what is merged counts, also where its time is earlier

@@ -26,7 +26,7 @@ from cofactor.ratings import (
     Recommender,
     as_ratings,
 )
-from cofactor.ratings.data import among
+from cofactor.ratings.data import restrict
 from cofactor.ratings.interaction_model import FitInput, RowMerge, Updates
 
 from .reference import planted
@@ -79,7 +79,7 @@ def test_als_by_brute_force() -> None:
 def test_items_minimise_the_objective_of_their_ratings(kind: type[RatingModel]) -> None:
     """No step of an item's own row lowers it, users held fixed, and the planes of a level that they have."""
     before = kind(2, 2.0, dtype="float64", tol=1e-10, max_iter=5000, random_state=0).fit(X[~LATE], Y[~LATE])
-    ratings = among(as_ratings(X, Y), items=before.items_, users=before.users_)
+    ratings = restrict(as_ratings(X, Y), items=before.items_, users=before.users_)
     part = before.items_folded_in(FitInput(ratings))
     rng = np.random.default_rng(0)
     for j in range(4):

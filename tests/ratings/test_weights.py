@@ -27,7 +27,7 @@ from cofactor.ratings import (
     RatingModel,
     Recommender,
 )
-from cofactor.ratings.data import Ratings, among, merged
+from cofactor.ratings.data import Ratings, merged, restrict
 
 WEIGHED = {
     "ALS": ALS(2, 0.5, random_state=0),
@@ -233,8 +233,8 @@ def test_parts_of_ratings_keep_their_weights():
     assert agrees(whole.subset(whole.levels > 2))
     assert agrees(whole.at_boundary(2))
     some = type(whole.users)([7, 3, 5])
-    assert agrees(among(whole, users=some))
+    assert agrees(restrict(whole, users=some))
     rest = whole.subset(~np.isin(whole.row_of_entry, whole.users.index(some.ids)))
-    both = merged(rest, among(whole, users=some))
+    both = merged(rest, restrict(whole, users=some))
     assert both.n_ratings == whole.n_ratings
     assert agrees(both)

@@ -17,8 +17,8 @@ EXAMPLES = sorted((ROOT / "examples").glob("*/plot_*.py"))
 
 #: Packages that belong to shells and to the engine: whoever uses the package does not meet them.
 INTERNAL = {
-    *("checks", "cli", "columns", "files", "frames", "headers", "interrupts", "kernels", "lazy", "limits", "model"),
-    *("pages", "passes", "persistence", "problems", "progress", "published", "rating_scale", "reports", "samplers"),
+    *("checks", "chunked", "cli", "columns", "files", "frames", "headers", "interrupts", "kernels", "lazy", "limits"),
+    *("model", "pages", "persistence", "problems", "progress", "published", "rating_scale", "reports", "samplers"),
     *("schema", "server", "service", "text", "typing", "version", "warming"),
 }
 

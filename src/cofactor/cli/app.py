@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from cofactor.cli import datasets, errors
-from cofactor.cli.interrupts import interrupted, loading, not_lost, working
+from cofactor.cli.interrupts import deliver_interrupts, loading, report_interrupt, working
 from cofactor.cli.options import with_database_options, with_task_options
 from cofactor.cli.output import showing_warnings
 from cofactor.files import without_password
@@ -193,7 +193,7 @@ def run(arguments: Sequence[str] | None) -> int:
     handler = signal.signal(signal.SIGTERM, _terminate) if in_main else None
     try:
         # Loading: to read the arguments, typer loads more.
-        with showing_warnings(), not_lost(), propagate_interrupt(), loading():
+        with showing_warnings(), deliver_interrupts(), propagate_interrupt(), loading():
             given = sys.argv[1:] if arguments is None else arguments
             status = _program()(args=[_public(one) for one in given], prog_name="cofactor", standalone_mode=False)
         sys.stdout.flush()
@@ -204,10 +204,10 @@ def run(arguments: Sequence[str] | None) -> int:
             return 0
         return stop.code if isinstance(stop, SystemExit) and isinstance(stop.code, int) else 1
     except KeyboardInterrupt:
-        return interrupted()
+        return report_interrupt()
     except errors.EXPLAINED as error:
         if errors.is_abort(error):
-            return interrupted()
+            return report_interrupt()
         message = errors.explain(error)
         if message is None:
             raise
@@ -218,7 +218,7 @@ def run(arguments: Sequence[str] | None) -> int:
         if in_main:
             signal.signal(signal.SIGTERM, handler)
     if status == 130:
-        return interrupted()
+        return report_interrupt()
     return status if isinstance(status, int) else 0
 
 

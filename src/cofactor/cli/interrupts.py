@@ -35,7 +35,7 @@ def own_the_process() -> None:
         signal.signal(signal.SIGINT, _interrupt)
 
 
-def interrupted() -> int:
+def report_interrupt() -> int:
     """Tell that Ctrl-C has ended the command, and return its exit status."""
     global _told
     print(INTERRUPTED, file=sys.stderr)
@@ -73,7 +73,7 @@ def _handled(handlers: Mapping[signal.Signals, Any]) -> Iterator[None]:
 
 
 @contextmanager
-def not_lost() -> Iterator[None]:
+def deliver_interrupts() -> Iterator[None]:
     """Within the block, a KeyboardInterrupt that was raised where exceptions are ignored is raised again."""
     before = sys.unraisablehook
 

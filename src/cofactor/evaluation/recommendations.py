@@ -725,7 +725,7 @@ def _new_items(model: Any, asked: RecommendationData, features: Mapping[str, Fea
     table = features.get("item_features")
     if table is None:
         return None
-    new = table.among(new_rows(model.items_, table) & (asked.items.index(table.ids.ids) >= 0))
+    new = table.select(new_rows(model.items_, table) & (asked.items.index(table.ids.ids) >= 0))
     return new if len(new.ids) else None
 
 

@@ -39,10 +39,10 @@ from cofactor.problems.observed import (
 from cofactor.solvers.parts import Answer, Parts, Question
 
 #: Where rows begin, the columns of their entries, targets, and roots of weights.
-Given = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+EntryArrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 #: For arrays with another penalty, what makes it of its weight.
-Drawn = Mapping[str, Callable[[float], L2]]
+PenaltyFactories = Mapping[str, Callable[[float], L2]]
 
 ENTRIES_PER_BLOCK = 8_000  # of equations, which take so long that threads had better take blocks as they get ready
 CG_STEPS = 3  # steps for each row, which start from its last solution (Takács, Pilászy & Tikk 2011)
@@ -67,7 +67,7 @@ class Ridge:
         return (counts if self.by_count else np.ones(len(counts))).astype(dtype)
 
     def penalties(
-        self, names: tuple[str, str], counts: np.ndarray, drawn: Drawn | None = None
+        self, names: tuple[str, str], counts: np.ndarray, drawn: PenaltyFactories | None = None
     ) -> dict[str, L2 | RowL2]:
         """Return the penalties of factors and biases of these names, which carry a factor ½ of their own."""
         weights = zip(names, (self.alpha, self.alpha_bias), strict=True)
@@ -124,7 +124,7 @@ class LeastSquaresProblem(ObservedProblem):
         row_solver: Literal["exact", "cg"],
         dtype: np.typing.DTypeLike = np.float32,
         by_count: bool = False,
-        drawn: Drawn | None = None,
+        drawn: PenaltyFactories | None = None,
         weights: np.ndarray | None = None,
     ) -> None:
         n, m = entries.shape
@@ -162,7 +162,7 @@ class LeastSquaresProblem(ObservedProblem):
         self._update(x, ("V", "c"), ("U", "b"), given)
         return self._value(x)
 
-    def _update(self, x: np.ndarray, own: tuple[str, str], other: tuple[str, str], given: Given) -> None:
+    def _update(self, x: np.ndarray, own: tuple[str, str], other: tuple[str, str], given: EntryArrays) -> None:
         arrays, free, cuts = self.arrays(x), self.layout.views(x), self._cuts[own[0]]
         features, current = arrays[other[0]], free[own[0]]
         d, offsets, shares = features.shape[1], arrays[other[1]], self._shares[own[0]]
@@ -207,7 +207,7 @@ class LeastSquaresProblem(ObservedProblem):
             out[:, -1] = found.get(own[1], 0)
         return out
 
-    def _scores_of(self, centres: np.ndarray, features: np.ndarray, given: Given, cuts: np.ndarray) -> np.ndarray:
+    def _scores_of(self, centres: np.ndarray, features: np.ndarray, given: EntryArrays, cuts: np.ndarray) -> np.ndarray:
         """Return the products of centres with the features of each entry."""
         indptr, indices, *_ = given
         out, tables = np.empty(len(indices), self.dtype), [pad_to_lanes(a) for a in (centres, features)]
@@ -227,7 +227,7 @@ def with_constant(features: np.ndarray, width: int) -> np.ndarray:
 
 
 def solve_rows(
-    given: Given, cuts: np.ndarray, table: np.ndarray, ridge: np.ndarray, shares: np.ndarray, out: np.ndarray
+    given: EntryArrays, cuts: np.ndarray, table: np.ndarray, ridge: np.ndarray, shares: np.ndarray, out: np.ndarray
 ) -> None:
     """Write the minimisers of ridge regressions, one for each row of a sparse matrix.
 

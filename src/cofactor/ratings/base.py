@@ -25,12 +25,12 @@ from cofactor.model.size import refuse_too_large
 from cofactor.ratings.blocks import each_block, pairs_per_block
 from cofactor.ratings.data import (
     Ratings,
-    among,
     as_ratings,
     check_levels,
     check_variety,
     merged,
     refuse_interactions,
+    restrict,
     without_ratings,
 )
 from cofactor.ratings.ids import IdMap
@@ -940,7 +940,7 @@ class RatingModel(InteractionModel):
         items = IdMap(new.items.ids[(new.item_counts > 0) | (new_items.index(new.items.ids) >= 0)])
 
         def of(**ids: IdMap) -> FitInput:
-            return replace(given, ratings=among(both, **ids))
+            return replace(given, ratings=restrict(both, **ids))
 
         if len(new_users):
             self._merge_part(self.folded_in(of(users=new_users, items=self.items_)), "user", both.users)

@@ -973,7 +973,7 @@ def merged(earlier: Ratings, later: Ratings) -> Ratings:
     return replace(both, rating_scale=later.rating_scale or earlier.rating_scale)
 
 
-def among(ratings: Ratings, users: IdMap | None = None, items: IdMap | None = None) -> Ratings:
+def restrict(ratings: Ratings, users: IdMap | None = None, items: IdMap | None = None) -> Ratings:
     """Return the ratings by some users and of some items; those without ratings remain.
 
     Parameters
@@ -985,7 +985,7 @@ def among(ratings: Ratings, users: IdMap | None = None, items: IdMap | None = No
     Examples
     --------
     >>> a = Ratings.from_pairs([("ann", "Up"), ("bob", "Alien")], [1, 2], scale=[1, 2, 3])
-    >>> among(a, users=IdMap(["bob", "eve"]))
+    >>> restrict(a, users=IdMap(["bob", "eve"]))
     Ratings(1 user, 2 items, 1 rating on 1, 2, 3)
     """
     chosen_users, chosen_items = _both(ratings.users, users), _both(ratings.items, items)

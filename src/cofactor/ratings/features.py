@@ -75,13 +75,13 @@ class FeatureTable:
         """What categories stand for, in one text; empty without any."""
         return repr(self.categories) if any(words is not None for words in self.categories) else ""
 
-    def among(self, chosen: NDArray[np.bool_]) -> FeatureTable:
+    def select(self, chosen: NDArray[np.bool_]) -> FeatureTable:
         """Return the rows that are chosen."""
         return replace(self, ids=IdMap(self.ids.ids[chosen]), values=self.values[chosen])
 
     def without(self, known: IdMap) -> FeatureTable:
         """Return the rows of those who are not known."""
-        return self.among(new_rows(known, self))
+        return self.select(new_rows(known, self))
 
     @classmethod
     def read(cls, table: Any, argument: str) -> FeatureTable:

@@ -36,7 +36,7 @@ from cofactor.model.size import refuse_too_large
 from cofactor.model.state import check_course, from_plain, is_mapped, member, packed, to_plain, unpacked
 from cofactor.rating_scale import RatingScale
 from cofactor.ratings.blocks import pairs_per_block
-from cofactor.ratings.data import Ratings, among, entries_of_rows, merged
+from cofactor.ratings.data import Ratings, entries_of_rows, merged, restrict
 from cofactor.ratings.ids import ConcatIds, IdMap, saved_ids
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.similar import Embeddings, covariance, directions, directions_of_interactions
@@ -913,7 +913,7 @@ class InteractionModel(Estimator, ABC):
             )
         kept: Any = self.require_ratings(("there is nothing to merge with; give ", replace, ", or "))
         wanted = {side: given}
-        earlier = kept.among(**wanted) if isinstance(kept, ShardedRatings) else among(kept, **wanted)
+        earlier = kept.restrict(**wanted) if isinstance(kept, ShardedRatings) else restrict(kept, **wanted)
         if join is not None:
             return join(earlier, new)
         warn_of_lost_times(earlier, new, (merge,), ("give times to both, or to none",))

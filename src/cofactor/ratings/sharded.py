@@ -20,7 +20,7 @@ from cofactor.files import PathLike
 from cofactor.progress import log_line
 from cofactor.rating_scale import RatingScale
 from cofactor.ratings import shard_folder
-from cofactor.ratings.data import ColumnEntries, Ratings, among, sides_of
+from cofactor.ratings.data import ColumnEntries, Ratings, restrict, sides_of
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.shard_folder import InFolder, OfItems, OfRows
 from cofactor.solvers.parts import Executor, Journal, Part, SerialExecutor
@@ -466,7 +466,7 @@ class ShardedRatings:
             raise InvalidInputError("expected one shard at least", argument="shards", found=shards)
         return _joined(chosen, IdMap.of_parts([shard.users for shard in chosen]))
 
-    def among(self, users: IdMap | None = None, items: IdMap | None = None) -> Ratings:
+    def restrict(self, users: IdMap | None = None, items: IdMap | None = None) -> Ratings:
         """Return the ratings by some users and of some items, in memory; only the shards of these users are read.
 
         Parameters
@@ -477,14 +477,14 @@ class ShardedRatings:
         Examples
         --------
         >>> ratings = Ratings.from_pairs([("ann", "Up"), ("bob", "Up"), ("eve", "Heat")], [4, 2, 2])
-        >>> ShardedRatings.from_ratings(ratings, 3).among(users=IdMap(["ann", "eve", "zoe"]))
+        >>> ShardedRatings.from_ratings(ratings, 3).restrict(users=IdMap(["ann", "eve", "zoe"]))
         Ratings(2 users, 2 items, 2 ratings on 2, 4)
         """
         shards = np.arange(len(self))
         if users is not None:
             rows = self.users.index(users.ids)
             shards = np.unique(np.searchsorted(self.bounds, rows[rows >= 0], side="right") - 1)
-        found = [among(self.shard(int(k)), users, items) for k in (shards if len(shards) else [0])]
+        found = [restrict(self.shard(int(k)), users, items) for k in (shards if len(shards) else [0])]
         return _joined(found, IdMap.of_parts([part.users for part in found]))
 
     def verify(self) -> None:

@@ -115,7 +115,7 @@ class RowPattern:
         """Return the items of ratings."""
         return cls(ratings.items, ratings.col_indptr, ratings.col_indices, len(ratings.users))
 
-    def among(self, chosen: NDArray[np.bool_]) -> RowPattern:
+    def restrict_columns(self, chosen: NDArray[np.bool_]) -> RowPattern:
         """Return the rows with ratings in some of the columns only, which are numbered anew."""
         kept = chosen[self.indices]
         before = np.concatenate([[0], np.cumsum(kept)])

@@ -903,7 +903,7 @@ def only_new(model: Any, table: FeatureTable) -> FeatureTable:
     if not new.any():
         whom = "users" if table.argument == "user_features" else "items"
         raise InvalidInputError((Argument(table.argument), f" holds only {whom} that were in training"))
-    return table.among(new)
+    return table.select(new)
 
 
 def asked(

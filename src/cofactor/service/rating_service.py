@@ -435,7 +435,7 @@ class RatingService(ModelService):
         new = new_rows(self.model.items_, table)
         if not new.any():
             raise InvalidInputError("holds only items that were in training", argument="new_items")
-        return table.among(new)
+        return table.select(new)
 
     def predict(self, pairs: Sequence[tuple[Any, Any]]) -> list[dict[str, Any]]:
         """Return predictions for pairs of user and item.

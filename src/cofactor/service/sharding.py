@@ -26,7 +26,7 @@ USUAL = "ordinal-probit"
 #: Ratings whose training error is measured after a fit, whole shards of them.
 _MEASURED = 5_000_000
 #: Told the name of a phase, the unit in which it is counted, how far it is and how far it goes.
-_Told: TypeAlias = Callable[[str, str, float, float], object]
+_Listener: TypeAlias = Callable[[str, str, float, float], object]
 #: The unit in which each phase is counted, and how many of it are one.
 _UNITS: Mapping[str, tuple[float, str]] = {
     "reading": (1e6, "MB"),
@@ -40,7 +40,7 @@ def made_shards(
     folder: str,
     n_shards: int | None,
     options: Mapping[str, Any],
-    listener: _Told,
+    listener: _Listener,
     *,
     restart: bool = False,
 ) -> Facts:
@@ -65,7 +65,7 @@ def made_shards(
     return _described(made, folder)
 
 
-def appended_shards(files: Sequence[str], folder: str, options: Mapping[str, Any], listener: _Told) -> Facts:
+def appended_shards(files: Sequence[str], folder: str, options: Mapping[str, Any], listener: _Listener) -> Facts:
     """Append ratings to a folder of sharded ratings, and describe it.
 
     Parameters
@@ -171,7 +171,7 @@ def _reading(files: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]
     return {"timestamp": options["time"], **{name: options[name] for name in same}}
 
 
-def _teller(listener: _Told) -> Callable[[str, int, int], None]:
+def _teller(listener: _Listener) -> Callable[[str, int, int], None]:
     """Return what the library tells how far it is, and which tells it in units for people."""
 
     def tell(phase: str, done: int, total: int) -> None:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from cofactor.checks import one_of
 from cofactor.model.estimator import learned, param
-from cofactor.problems.least_squares import Drawn, LeastSquaresProblem
+from cofactor.problems.least_squares import LeastSquaresProblem, PenaltyFactories
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.base import FactorModel, FactorRegression, Links, around, linked_penalties
+from cofactor.ratings.factors.base import FactorModel, FactorRegression, Links, linked_penalties, penalties_around
 from cofactor.ratings.interaction_model import FitInput, Tags
 from cofactor.ratings.reasons import products, with_constant
 from cofactor.ratings.scoring import Boundaries, CommonBoundaries, FactorScores, midpoints
@@ -153,7 +153,7 @@ class ALS(FactorModel):
     def _linked(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return (("U",), ("V",)) if self.alpha_bias is None else (("U", "b"), ("V", "c"))
 
-    def _problem(self, ratings: Ratings, alpha: float, d: int, drawn: Drawn) -> LeastSquaresProblem:
+    def _problem(self, ratings: Ratings, alpha: float, d: int, drawn: PenaltyFactories) -> LeastSquaresProblem:
         row_solver: Literal["exact", "cg"] = "exact" if self.solver == "exact" else "cg"
         targets = ratings.values - self.mean_
         return LeastSquaresProblem(
@@ -191,7 +191,7 @@ class ALS(FactorModel):
     ) -> dict[str, NDArray[Any]]:
         """Return all arrays, those which are not fixed at their optimum."""
         (n, m), d = ratings.shape, self.V_.shape[1]
-        problem = self._problem(ratings, self.alpha_, d, around(means))
+        problem = self._problem(ratings, self.alpha_, d, penalties_around(means))
         zero = {"U": np.zeros((n, d)), "V": np.zeros((m, d)), "b": np.zeros(n), "c": np.zeros(m)}
         x = problem.pack(zero | {**fixed})
         problem.row_solver = "exact"

@@ -41,7 +41,7 @@ from cofactor.solvers.result import Callback
 
 if TYPE_CHECKING:
     from cofactor.model.selection.path import Validation
-    from cofactor.problems.least_squares import Drawn
+    from cofactor.problems.least_squares import PenaltyFactories
     from cofactor.ratings.factors.in_shards import Solved
     from cofactor.ratings.features import FeatureTable
     from cofactor.ratings.side_information import FeatureMap, RowPattern
@@ -134,7 +134,7 @@ def learned_links(given: FitInput) -> tuple[list[FeatureMap | None], dict[str, N
     return links, features
 
 
-def linked_penalties(start: Arrays, names: Names) -> Drawn:
+def linked_penalties(start: Arrays, names: Names) -> PenaltyFactories:
     """Return penalties that draw arrays to their regression on the features among the arrays of a start."""
     return {
         name: partial(_penalty, name, start[argument])
@@ -144,7 +144,7 @@ def linked_penalties(start: Arrays, names: Names) -> Drawn:
     }
 
 
-def around(means: Arrays) -> Drawn:
+def penalties_around(means: Arrays) -> PenaltyFactories:
     """Return penalties that draw arrays to given means."""
     return {name: partial(AroundL2, given=mean) for name, mean in means.items()}
 

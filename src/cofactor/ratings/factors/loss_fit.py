@@ -20,14 +20,14 @@ from cofactor.model.estimator import learned, param
 from cofactor.penalties import L2, Penalty, RegressedL2
 from cofactor.problems.observed import ObservedProblem, RowsPart, ShardProblem
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.base import FactorModel, around, linked_penalties
+from cofactor.ratings.factors.base import FactorModel, linked_penalties, penalties_around
 from cofactor.ratings.interaction_model import FitInput, Tags
 from cofactor.solvers import SOLVERS, Result, SolverMismatchError
 from cofactor.solvers.parts import Answer, Parts, SerialExecutor
 from cofactor.solvers.result import Callback
 
 if TYPE_CHECKING:
-    from cofactor.problems.least_squares import Drawn
+    from cofactor.problems.least_squares import PenaltyFactories
     from cofactor.ratings.factors.in_shards import Solved, Start
     from cofactor.ratings.sharded import ShardedRatings
 
@@ -181,7 +181,7 @@ class LossFactorization(FactorModel):
         penalties |= {k: L2(p.alpha) if p is not None else None for k, p in self._user_penalties().items()}
         start: Arrays = {"U": np.zeros((n, d)), "b": np.zeros(n), "own": np.zeros((n, ratings.n_levels - 1))}
         means = self._means(given, "user_features")
-        penalties, start = _with_features(penalties, around(means)), {**start, **means}
+        penalties, start = _with_features(penalties, penalties_around(means)), {**start, **means}
         fixed = {"V": self.V_, "c": self.item_bias_}
         if "own" in penalties:
             fixed["common"] = self.common_thresholds_
@@ -203,7 +203,7 @@ class LossFactorization(FactorModel):
         m, d = len(ratings.items), self.U_.shape[1]
         penalties = {name: p for name, p in self._penalties(self.alpha_).items() if name in ("V", "c")}
         means = self._means(given, "item_features")
-        penalties = _with_features(penalties, around(means))
+        penalties = _with_features(penalties, penalties_around(means))
         fixed = {"U": self.U_, "b": self.user_bias_}
         if "own" in self._user_penalties():
             fixed["own"] = self.thresholds_
@@ -253,7 +253,7 @@ class LossFactorization(FactorModel):
         return result, arrays | {name: np.array(arrays[name]) for name in problem.layout.shapes}
 
 
-def _with_features(penalties: Mapping[str, Penalty | None], drawn: Drawn) -> dict[str, Penalty | None]:
+def _with_features(penalties: Mapping[str, Penalty | None], drawn: PenaltyFactories) -> dict[str, Penalty | None]:
     """Return penalties, those of some arrays replaced by others of the same weight."""
     return {
         name: drawn[name](penalty.alpha) if name in drawn and penalty is not None else penalty

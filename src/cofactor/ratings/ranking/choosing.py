@@ -372,7 +372,7 @@ class ColdItems:
         shift = _log_sums(known, out) - _log_sums(fitted, out)
         return np.asarray(means + products_of_rows(slopes, new.astype(np.float32)) + shift, dtype=np.float32)
 
-    def among(self, before: IdMap, items: IdMap) -> Self:
+    def reindex(self, before: IdMap, items: IdMap) -> Self:
         """Return the same for more items, of which these say nothing that are not among those before."""
         at = items.index(before.ids)
         n = len(items)

@@ -951,7 +951,7 @@ class Recommender(InteractionModel):
                 later.set_interactions(interactions, None)
                 later.refit(FitInput(interactions), part)
                 grown.implicit_models_.append(later)
-            grown.cold_ = None if self.cold_ is None else self.cold_.among(self.items_, both.items)
+            grown.cold_ = None if self.cold_ is None else self.cold_.reindex(self.items_, both.items)
             grown.users_, grown.items_, grown.ratings_ = both.users, both.items, both
             grown.updates_ = known.after(new, earlier)
         return self

@@ -718,7 +718,7 @@ class OrdinalProbit(SampledModel):
         """Run a short chain for each item under each of some samples, with rows, thresholds and drift of the users."""
         ratings, chains, p = given.ratings, self._chains_of(given, "item"), self.n_factors_ + 1
         data, m, samples = PaddedRatings.of(ratings), len(ratings.items) + 1, chains.samples
-        side = RowPattern.items(ratings).among(~self.is_shadow_)
+        side = RowPattern.items(ratings).restrict_columns(~self.is_shadow_)
         prior = BiasedPrior("item", p, self._link("item", ratings).features(side, given.item_features))
         state, levels = _of_prior(prior, samples), data.levels[data.to_csr]
         drifts = [(np.zeros(len(levels)), np.ones(len(levels)))] * len(samples)
