@@ -184,6 +184,14 @@ def test_labels_that_cannot_be_among_the_columns_left(write):
             read_label_table(write(PAGES), labels, drop=["tag_0", "text"], id="name")
 
 
+def test_weights_of_rows_are_read_again_by_a_schema(write):
+    table = write("x,y,w\n1,0,2\n2,1,3\n")
+    train = read_label_table(table, ["y"], weights="w")
+    again = read_label_table(table, schema=train.schema, weights="w")
+    assert again.weights.tolist() == train.weights.tolist() == [2, 3]
+    assert read_label_table(table, schema=train.schema).feature_names == ("x",)
+
+
 def test_a_schema_reads_another_table_alike(write):
     train = read_label_table(write(TEXT), "tag_", id="id", drop=["wind"])
     assert (train.ids.tolist(), train.feature_names) == (["p", "q", "r"], ("sky=blue", "sky=grey", "calm"))

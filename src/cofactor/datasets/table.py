@@ -11,7 +11,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import floor
 from typing import Any, Literal, TypeAlias
 
@@ -25,57 +25,8 @@ from pyarrow import compute
 from cofactor.columns import ColumnsError
 from cofactor.errors import Argument, InputWarning, InvalidInputError, Place, Text
 from cofactor.frames import as_frame
-from cofactor.schema import truth_of
+from cofactor.schema import Cells, Words, truth_of
 from cofactor.text import first_repeated, is_number, seconds_of_date
-
-
-@dataclass(frozen=True)
-class Words:
-    """Cells of text: the distinct values, without blanks around them, and for each row the position of its value.
-
-    Examples
-    --------
-    >>> Words.of(["sea", " sun", "sea"])
-    Words(values=['sea', 'sun'], codes=array([0, 1, 0]))
-    """
-
-    values: list[str]
-    codes: NDArray[np.int64]
-    merged: str | None = field(default=None, repr=False)  #: the first cell with blanks that equals another without them
-
-    @classmethod
-    def of(cls, cells: Any) -> Words:
-        """Number the distinct cells of an Arrow column of text, or of a list."""
-        if isinstance(cells, list):
-            first = {cell: k for k, cell in enumerate(dict.fromkeys(cells))}
-            return cls._stripped(list(first), np.array([first[cell] for cell in cells], dtype=np.int64))
-        column = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode()
-        chunks = column.unify_dictionaries().chunks if isinstance(column, pa.ChunkedArray) else [column]
-        codes = np.concatenate([numpy_of(chunk.indices) for chunk in chunks]).astype(np.int64)
-        return cls._stripped(chunks[0].dictionary.to_pylist(), codes)
-
-    @classmethod
-    def _stripped(cls, values: list[str], codes: NDArray[np.int64]) -> Words:
-        stripped = [cell.strip() for cell in values]
-        if stripped == values:
-            return cls(values, codes)
-        position = {cell: k for k, cell in enumerate(dict.fromkeys(stripped))}
-        merged = None
-        if len(position) < len(values):
-            seen = set(values)
-            merged = next(
-                (cell for cell, bare in zip(values, stripped, strict=True) if cell != bare and bare in seen), None
-            )
-        return cls(list(position), np.array([position[cell] for cell in stripped], dtype=np.int64)[codes], merged)
-
-    def first_row(self, wanted: Callable[[str], bool]) -> int | None:
-        """Return the first row whose cell is one of those wanted; None if there is none."""
-        found = np.array([wanted(value) for value in self.values], dtype=bool)
-        return int(np.argmax(found[self.codes])) if found.any() else None
-
-    def at(self, row: int) -> str:
-        """Return the cell of a row."""
-        return self.values[self.codes[row]]
 
 
 def numpy_of(column: Any, wanted: type[np.number] | None = None) -> NDArray[Any]:
@@ -94,8 +45,12 @@ def numpy_of(column: Any, wanted: type[np.number] | None = None) -> NDArray[Any]
     return values if wanted is None else values.astype(wanted, copy=not values.flags.writeable)
 
 
-#: A column: numbers where all its cells are numbers, otherwise text.
-Cells: TypeAlias = NDArray[np.float64] | Words
+def words_of(column: Any) -> Words:
+    """Number the distinct cells of an Arrow column of text."""
+    column = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    chunks = column.unify_dictionaries().chunks if isinstance(column, pa.ChunkedArray) else [column]
+    codes = np.concatenate([numpy_of(chunk.indices) for chunk in chunks]).astype(np.int64)
+    return Words.stripped(chunks[0].dictionary.to_pylist(), codes)
 
 
 @dataclass(frozen=True)
@@ -170,7 +125,7 @@ class Table(ABC):
     def ids(self, position: int) -> NDArray[np.int64] | Words:
         """Return integers or text, as `id_cells` does, as NumPy has them."""
         column = self.id_cells(position)
-        return Words.of(column) if is_text(column.type) else numpy_of(column)
+        return words_of(column) if is_text(column.type) else numpy_of(column)
 
     @abstractmethod
     def cells(self, position: int, *, gaps: bool = False) -> Cells:
@@ -230,7 +185,7 @@ class ArrowTable(Table):
             column = self._whole(column, position)
         try:
             column = column if is_text(column.type) else column.cast(pa.string())
-            return Words.of(column if missing is None else compute.if_else(missing, "", column))
+            return words_of(column if missing is None else compute.if_else(missing, "", column))
         except pa.ArrowException:
             raise self._type_error(position, "integers or text") from None
 
@@ -255,7 +210,7 @@ class ArrowTable(Table):
         column, missing = self._with_gaps(position) if gaps else (self.column(position), None)
         kind = column.type
         if is_text(kind):
-            return Words.of(column if missing is None else compute.if_else(missing, "", column))
+            return words_of(column if missing is None else compute.if_else(missing, "", column))
         if pa.types.is_decimal(kind):
             column = column.cast(pa.float64())
         elif not _is_number(kind):
@@ -273,7 +228,7 @@ class ArrowTable(Table):
         column = self.column(position)
         kind = column.type
         if is_text(kind):
-            return Words.of(column)
+            return words_of(column)
         if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
             column = column.cast(pa.timestamp("s"), safe=False)
         elif pa.types.is_floating(kind):

@@ -1161,7 +1161,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         }
         header = head_of(self) | {"label_names": self.label_names_.tolist(), "learned": learned}
         if hasattr(self, "schema_"):
-            header["recipe"] = self.schema_.as_json()
+            header["recipe"] = self.schema_.as_json()  # as files called it before
         return header, arrays
 
     def _check_savable(self) -> None:

@@ -1269,7 +1269,7 @@ class InteractionModel(Estimator, ABC):
         if elsewhere:
             header["stored_users"] = stored.folder
         if self.rating_scale_ is not None:
-            header["coding"] = self.rating_scale_.to_state()
+            header["coding"] = self.rating_scale_.to_state()  # as files called it before
         if self.updates_ is not None:
             header["updates"] = self.updates_.to_state()
         for name, ids in (("users", self.users_), ("items", self.items_)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, NoReturn, TypeAlias
@@ -14,7 +13,8 @@ from scipy.sparse import csr_array
 from sklearn.utils import get_tags
 
 from cofactor.checks import AUTO
-from cofactor.errors import Argument, InputWarning, InvalidInputError, Text
+from cofactor.datasets.readers.matrices import in_form
+from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.labels import Explanation, LabelModel
 from cofactor.labels.base import LabelPredictions, label_facts
 from cofactor.labels.data import features_to_score
@@ -23,7 +23,7 @@ from cofactor.labels.features import CheckedFeatures
 from cofactor.limits import LARGEST
 from cofactor.model.explanations import described, group_lines
 from cofactor.model.facts import Facts
-from cofactor.schema import Schema, truth_of
+from cofactor.schema import Cells, Schema, Words
 from cofactor.service import label_files
 from cofactor.service.base import ModelService, about, explanation_to_json
 from cofactor.service.options import asked_of
@@ -505,8 +505,10 @@ class RowReader:
         self._n_features = int(n_features)
         self._features = list(map(str, range(self._n_features) if known is None else known))
         self._positions = {name: j for j, name in enumerate(self._features)}
-        self._codes = {} if self._schema is None else _codes(self._schema)
-        self._is_table = self._schema is not None and _makes_features(self._schema)
+        schema = self._schema
+        self._codes = {} if schema is None else {name: schema.truth(name) for name in schema.words}
+        # Features are other than the columns, so that rows are cells of a table.
+        self._is_table = schema is not None and (bool(schema.scale) or schema.feature_names != schema.features)
         self._text_column = self._one_text()
         self.terms = _names_after(self._before, self._features, known is not None)
 
@@ -533,7 +535,10 @@ class RowReader:
         schema = self._schema
         if schema is None:
             return [{"name": name, "kind": "word" if self._reads_text else "number"} for name in names]
-        return [_described(name, schema) for name in names]
+        words = {name: {"kind": "text"} for name in schema.vocabularies} | {
+            name: {"kind": "words", "words": list(some)} for name, some in schema.words.items()
+        }
+        return [{"name": name, **words.get(name, {"kind": "number"})} for name in names]
 
     def example(self) -> Any:
         """Return a row that the model takes."""
@@ -541,7 +546,9 @@ class RowReader:
         if self._reads_text:
             return " ".join(self._features[:2])
         if schema is not None and self._is_table:
-            return {name: _example_of(name, schema) for name in schema.features}
+            texts = {name: " ".join(known.words[:2]) for name, known in schema.vocabularies.items()}
+            words = {name: some[-1] for name, some in schema.words.items()}
+            return {name: {**schema.fill, **words, **texts}.get(name, 0.0) for name in schema.features}
         return dict.fromkeys(self._features[:2], 1)
 
     def read(self, rows: Sequence[Row], place: str = "rows[{}]") -> FeatureRows:
@@ -613,10 +620,6 @@ class RowReader:
 
     def _table(self, rows: Sequence[Any], place: str) -> FeatureRows:
         """Return rows of a table as features, by the schema of the model."""
-        from pyarrow import table as arrow  # takes a while to load, as do the readers, and few models need it
-
-        from cofactor.datasets import read_label_table
-
         schema = self._schema
         assert schema is not None
         known = set(schema.features)
@@ -624,19 +627,12 @@ class RowReader:
             for name, value in row.items():
                 if name not in known and not self._is_left_out(name):
                     raise self._unknown(name, value, place.format(k))
-        cells = {
-            name: [self._cell(name, row.get(name), place, k) for k, row in enumerate(rows)] for name in schema.features
-        }
+        found = schema.transform({name: self._cells(name, rows, place) for name in schema.features})
         unknown: dict[int, list[str]] = {}
-        for name in filter(schema.spread, schema.words):
-            words = {None, "", *schema.words[name]}
-            for k, cell in enumerate(cells[name]):
-                if cell not in words:
-                    unknown.setdefault(k, []).append(name)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", InputWarning)  # of what did not occur in training, which is returned
-            read = read_label_table(arrow(cells), [], schema=schema)
-        return FeatureRows(features_to_score(read.X, self.end), unknown)
+        for name, new in found.new.items():
+            for k in new.tolist():
+                unknown.setdefault(k, []).append(name)
+        return FeatureRows(features_to_score(in_form(found.X, "auto", "rows"), self.end), unknown)
 
     def _texts(self, rows: Sequence[Any], place: str) -> FeatureRows:
         if self._reads_text:
@@ -656,35 +652,34 @@ class RowReader:
     def _number(self, name: str, value: Any, place: str, k: int) -> float:
         """Return the value of a feature as a number."""
         codes = self._codes.get(name)
-        if codes is not None:
+        if codes:
             code = codes.get(_word(value).lower())
             if code is not None:
                 return code
         if value is None and self._schema is not None and name in self._schema.fill:
             return self._schema.fill[name]
         if value is None or isinstance(value, str):
-            expected = "a number" if codes is None else " or ".join(codes)
+            expected = " or ".join(codes) if codes else "a number"
             raise InvalidInputError(f"expected {expected}", argument=f"{place.format(k)}.{name}", found=value)
         if not -LARGEST <= value <= LARGEST:
             _refuse_size(f"{place.format(k)}.{name}", value)
         return float(value)
 
-    def _cell(self, name: str, value: Any, place: str, k: int) -> Any:
-        """Return the cell of a column as a table has it: a number or a text, None where it has no value."""
-        schema = self._schema
+    def _cells(self, name: str, rows: Sequence[Any], place: str) -> Cells:
+        """Return the cells of a column, without a value where a row does not have it."""
+        schema, values = self._schema, [row.get(name) for row in rows]
         assert schema is not None
         if name in schema.vocabularies or schema.spread(name):
-            return None if value is None else _word(value)
-        if value is None and name in schema.fill:
-            return None
-        number = self._number(name, value, place, k)
-        if name not in self._codes:
-            return number
-        words = {self._codes[name][word.lower()]: word for word in schema.words[name]}
-        if number not in words:
-            expected = " or ".join(schema.words[name])
-            raise InvalidInputError(f"expected {expected}", argument=f"{place.format(k)}.{name}", found=value)
-        return words[number]
+            return Words.of("" if value is None else _word(value) for value in values)
+        numbers, codes = np.full(len(rows), np.nan), self._codes.get(name)
+        for k, value in enumerate(values):
+            if value is None and name in schema.fill:
+                continue
+            numbers[k] = self._number(name, value, place, k)
+            if codes and numbers[k] not in codes.values():
+                expected = " or ".join(schema.words[name])
+                raise InvalidInputError(f"expected {expected}", argument=f"{place.format(k)}.{name}", found=value)
+        return numbers
 
     def _is_left_out(self, name: str) -> bool:
         """Return whether a name is that of a column which is no feature: a label, an id, or a remark."""
@@ -740,35 +735,6 @@ def _word(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)
-
-
-def _codes(schema: Schema) -> dict[str, dict[str, float]]:
-    """Return for each column of words for off and on 0 or 1 for these words, in lower case."""
-    found: dict[str, dict[str, float]] = {}
-    for name, words in schema.words.items():
-        truth = truth_of(words)
-        if truth is not None:
-            found[name] = {word.lower(): float(value) for word, value in zip(words, truth, strict=True)}
-    return found
-
-
-def _makes_features(schema: Schema) -> bool:
-    """Return whether features are other than the columns, so that rows are cells of a table."""
-    return bool(schema.vocabularies or schema.scale) or any(map(schema.spread, schema.words))
-
-
-def _described(name: str, schema: Schema) -> dict[str, Any]:
-    if name in schema.vocabularies:
-        return {"name": name, "kind": "text"}
-    if name in schema.words:
-        return {"name": name, "kind": "words", "words": list(schema.words[name])}
-    return {"name": name, "kind": "number"}
-
-
-def _example_of(name: str, schema: Schema) -> Any:
-    if name in schema.vocabularies:
-        return " ".join(schema.vocabularies[name].words[:2])
-    return schema.words[name][-1] if name in schema.words else schema.fill.get(name, 0.0)
 
 
 def _names_after(before: Sequence[Any], names: list[str], named: bool) -> list[Any] | None:

@@ -31,19 +31,18 @@ from scipy.sparse import csr_array
 from cofactor.datasets.readers.label_columns import (
     LabelColumns,
     check_missing_cells,
-    check_words,
     features_as_in,
     first_or_last,
     label_roles,
     positions_of,
 )
 from cofactor.datasets.readers.matrices import Form, from_entries, in_form, indicator
-from cofactor.datasets.table import Words, numpy_of
+from cofactor.datasets.table import numpy_of, words_of
 from cofactor.datasets.types import LabelDataset, is_sparse
 from cofactor.errors import Argument, InvalidInputError, MissingPackageError, Place
 from cofactor.files import PathLike, data_name, display_name, read_bytes, to_utf8
 from cofactor.limits import CELLS
-from cofactor.schema import Schema, truth_of
+from cofactor.schema import Schema, check_words, truth_of
 from cofactor.text import first_repeated, plural
 
 
@@ -301,7 +300,7 @@ def dense_columns(rows: Sequence[str], values: Sequence[Sequence[str]]) -> list[
 
 def _codes(column: Any, values: Sequence[str]) -> NDArray[np.int32] | None:
     """Position of each cell among the values; None if it holds anything but plain values."""
-    words = Words.of(column)
+    words = words_of(column)
     position = {value: k for k, value in enumerate(values) if _PLAIN.fullmatch(value)}
     if not position.keys() >= set(words.values):
         return None
@@ -741,7 +740,7 @@ def read_arff(
         labels, drop, id = schema.roles(names, labels, drop, id)
     declared, said = _declared(header, labels, path)
     heavy = [] if weights is None else positions_of(names, [weights], label, "attribute", Argument("weights"))
-    drop = (*drop, *(names[j] for j in heavy))
+    drop = (*drop, *(names[j] for j in heavy if names[j] not in drop))
     label_columns, features, id_at = label_roles(names, said, drop, label, id, declared=declared, what="attribute")
     if schema is not None:
         features = features_as_in(schema, names, features, label, what="attribute")

@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 from pyarrow import compute
 
 from cofactor.datasets.readers.parquet import arrow_table
-from cofactor.datasets.table import ArrowTable, TableOptions, Words, numpy_of
+from cofactor.datasets.table import ArrowTable, TableOptions, numpy_of
 from cofactor.errors import Argument, InvalidInputError, MissingPackageError, Place
 from cofactor.files import IF_EXISTS, display_name, with_password
+from cofactor.schema import Words
 from cofactor.text import first_repeated
 
 MODES = ("fail", "append", "replace")

@@ -14,19 +14,16 @@ from pyarrow import compute
 from scipy.sparse import csr_array
 
 from cofactor.datasets.readers.matrices import from_entries
-from cofactor.datasets.table import ArrowTable, Table, Words, is_text
+from cofactor.datasets.table import ArrowTable, Table, is_text
 from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
 from cofactor.limits import COLUMNS
-from cofactor.schema import Schema
+from cofactor.schema import Schema, Words
 from cofactor.text import first_repeated, plural, shorten
 
 #: Which columns are labels: those whose names begin with a text; the first n, or the last ones for n < 0; or names.
 LabelColumns = str | int | Sequence[str] | None
 
 _NAMED = 20  # columns in an advice
-_MOST_WORDS = 250  # values of a column of text, where nothing else is said: more than there are countries
-_ROWS_TO_JUDGE = 20  # with fewer rows, all values of a feature may be different by chance
-_DISTINCT = 0.9  # part of the rows with a value of their own from which on a column names the rows
 
 
 def label_roles(
@@ -235,45 +232,6 @@ def features_as_in(
             place=Place(file),
         )
     return [position[name] for name in schema.features]
-
-
-def check_words(
-    words: Sequence[tuple[str, int, Place]], n_rows: int, most: int | None, *, may_be_text: bool = True
-) -> None:
-    """Refuse features of text with so many values that they are free text, or name the rows; all of them at once.
-
-    Parameters
-    ----------
-    words : sequence of (str, int, Place)
-        Name of each column of text, how many values it has, and where it is.
-    n_rows : int
-        How many rows there are.
-    most : int, optional
-        How many values it may have; by default 250, and in a table of 20 or more rows less than nine tenths of the
-        rows.
-    may_be_text : bool, default True
-        Whether the reader makes features of the words of free text.
-    """
-    limit = _MOST_WORDS if most is None else most
-    rowwise = _DISTINCT * n_rows if most is None and n_rows >= _ROWS_TO_JUDGE else np.inf
-    found = [one for one in words if one[1] > limit or one[1] >= rowwise]
-    if not found:
-        return
-    names, highest = [name for name, _, _ in found], max(n for _, n, _ in found)
-    why = "nearly every row has another one" if highest >= rowwise else f"more than {limit}"
-    values = f"{highest:,} different values in {plural(n_rows, 'row', form=',')} ({why}), each of which would be a"
-    one, place = len(found) == 1, found[0][2]
-    by_words = (f"make features of {'its' if one else 'their'} words with ", Argument("text", names), ", ")
-    raise InvalidInputError(
-        f"{', '.join(map(repr, names))} {'is text with' if one else 'are text with up to'} {values} feature",
-        advice=(
-            *(by_words if may_be_text else ()),
-            *(f"leave {'it' if one else 'them'} out with ", Argument("drop", names)),
-            *(f", name the rows by {'it' if one else 'one'} with ", Argument("id", names[0])),
-            *(", or take all values with ", Argument("max_values", highest)),
-        ),
-        place=place if one else Place(place.file),
-    )
 
 
 _OTHERS = "|;,/"  #: what else may part tags

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,14 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cofactor.datasets.formats import open_data
-from cofactor.datasets.readers.features import (
-    FeatureOptions,
-    cells_as_in,
-    cells_of,
-    check_sizes,
-    features_by,
-    schema_of,
-)
+from cofactor.datasets.readers.features import cells_of
 from cofactor.datasets.readers.label_columns import (
     LabelColumns,
     check_missing_cells,
@@ -45,10 +40,10 @@ from cofactor.datasets.table import (
     table_of_frame,
 )
 from cofactor.datasets.types import LabelDataset
-from cofactor.errors import Argument, InvalidInputError, Place
+from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
 from cofactor.files import PathLike, data_name
-from cofactor.schema import Schema
-from cofactor.text import first_repeated, plural
+from cofactor.schema import PlaceOf, Schema, check_sizes
+from cofactor.text import first_repeated, plural, shorten
 
 _NUMBERED = re.compile(r"c\d+")  # names of the columns of a table without header
 
@@ -175,8 +170,8 @@ def read_label_table(
     """
     given = {"sep": sep, "header": header, "encoding": encoding}
     written = {**(schema.text if schema else {}), **{key: value for key, value in given.items() if value is not None}}
-    free = FeatureOptions((text,) if isinstance(text, str) else tuple(text), max_values, max_words, ngrams)
-    _check_options(free, schema, label_sep)
+    texts = (text,) if isinstance(text, str) else tuple(text)
+    _check_options({"text": texts, "max_words": max_words, "ngrams": ngrams}, schema, label_sep)
     check_missing_cells(missing)
     table = _table(path, written)
     title = name or ("frame" if is_frame(path) else data_name(path))
@@ -191,8 +186,8 @@ def read_label_table(
         labels, drop, id = schema.roles(names, labels, drop, id)
         label_sep = label_sep or schema.label_sep
     heavy = [] if weights is None else positions_of(names, [weights], table.file, "column", Argument("weights"))
-    drop = (*drop, *(names[j] for j in heavy))
-    targets, features, id_at = _roles(table, names, labels, drop, id, free.text, label_sep)
+    drop = (*drop, *(names[j] for j in heavy if names[j] not in drop))
+    targets, features, id_at = _roles(table, names, labels, drop, id, texts, label_sep)
     if len(targets) == 1:
         table, label_sep = lists_as_text(table, targets[0], label_sep)
     if schema is not None:
@@ -201,10 +196,12 @@ def read_label_table(
     ids = None if id_at is None else ids_of(table, id_at, "auto")
     tags = schema.tags if schema else ()
     Y, known, label_names = _labels(table, names, targets, label_sep, tags, unknown=missing == "ignore")
+    columns = {names[j]: j for j in features}
+    cells, place = cells_of(table, columns, texts, schema), partial(_place, table, columns)
     if schema is not None:
-        done, cells = schema, cells_as_in(table, names, features, schema)
+        found = schema.transform(cells, place)
+        _warn_of_new(found.new, cells, schema, place)
     else:
-        cells = cells_of(table, names, features, free.text)
         roles: dict[str, Any] = {
             "labels": tuple(names[j] for j in targets),
             "drop": tuple(drop),
@@ -213,19 +210,20 @@ def read_label_table(
         }
         if label_sep is not None and targets:
             roles |= {"label_sep": label_sep, "tags": label_names}
-        done = schema_of(table, names, cells, free, roles)
-    X, filled = features_by(table, names, cells, done)
+        sizes = {"max_values": max_values, "max_words": max_words, "ngrams": ngrams}
+        schema, found = Schema.learn(cells, place, texts=texts, **sizes, **roles)
+    X = found.X
     return LabelDataset(
         name=title,
         X=in_form(X, sparse, table.file),
         Y=indicator(np.zeros((X.shape[0], 0)), table.file) if Y is None else Y,
-        feature_names=_feature_names(done, table.file),
+        feature_names=_feature_names(schema, table.file),
         label_names=label_names,
-        nominal=tuple(filter(done.spread, done.words)),
+        nominal=tuple(filter(schema.spread, schema.words)),
         description=f"{plural(X.shape[0], 'instance')} read from {table.file}",
         ids=ids,
-        schema=done,
-        filled=filled,
+        schema=schema,
+        filled=found.filled,
         known=known,
         weights=numbers_of(table, heavy[0]) if heavy else None,
     )
@@ -240,15 +238,28 @@ def _table(path: PathLike | Any, written: Mapping[str, Any]) -> Table:
     return table_of_frame(path) or open_data(path).table(options)
 
 
-def _check_options(free: FeatureOptions, schema: Schema | None, label_sep: str | None) -> None:
+def _place(table: Table, columns: Mapping[str, int], name: str, row: int | None = None) -> Place:
+    """Return where a column is, or a cell of it."""
+    return table.column_place(columns[name]) if row is None else table.place(row, columns[name])
+
+
+def _warn_of_new(new: Mapping[str, NDArray[Any]], cells: Mapping[str, Any], schema: Schema, place: PlaceOf) -> None:
+    """Warn of words that did not occur in training."""
+    for name, rows in new.items():
+        unseen = sorted(set(cells[name].values).difference(schema.words[name], ("",)))
+        text = f"{shorten(unseen)} did not occur in training; all columns of this feature are 0 in "
+        warnings.warn(InputWarning(f"{place(name)}: {text}{plural(len(rows), 'row')}"), stacklevel=3)
+
+
+def _check_options(options: Mapping[str, Any], schema: Schema | None, label_sep: str | None) -> None:
     """Refuse options of text which do not fit together."""
-    check_sizes(free.max_words, free.ngrams)
+    check_sizes(options["max_words"], options["ngrams"])
     if label_sep is not None:
         check_separator(label_sep)
-    given = [one for one in ("text", "max_words", "ngrams") if getattr(free, one)]
+    given = [name for name, value in options.items() if value]
     if schema is not None and given:
         raise InvalidInputError((Argument(given[0]), " is for training: the schema says what becomes of text"))
-    if given and not free.text:
+    if given and not options["text"]:
         raise InvalidInputError((Argument(given[0]), " is for columns of ", Argument("text")), argument=given[0])
 
 

@@ -36,7 +36,6 @@ from cofactor.datasets.table import (
     Offset,
     Table,
     TableOptions,
-    Words,
     numbers_of,
     pairs_of,
     times_of,
@@ -46,7 +45,7 @@ from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
 from cofactor.files import PathLike, data_name
 from cofactor.limits import MAX_LEVELS
 from cofactor.rating_scale import RatingScale
-from cofactor.schema import truth_of
+from cofactor.schema import Words, truth_of
 from cofactor.text import is_number, plural
 
 #: Levels: numbers, words, or what those of other ratings stand for.

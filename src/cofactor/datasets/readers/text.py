@@ -29,10 +29,11 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from cofactor.datasets.table import Cells, Choose, Offset, Table, TableChunk, TableOptions, Words, numpy_of
+from cofactor.datasets.table import Choose, Offset, Table, TableChunk, TableOptions, numpy_of, words_of
 from cofactor.errors import InvalidInputError, Place
 from cofactor.files import PathLike, display_name, is_utf8, not_decoded, opened, to_utf8
 from cofactor.limits import COLUMNS
+from cofactor.schema import Cells, Words
 from cofactor.text import is_number, plural
 
 _QUOTED = re.compile(r'"[^"]*"')
@@ -186,7 +187,8 @@ class TextTable(Table):
 
     def words(self, position: int, *, gaps: bool = False) -> Words:
         """Return the cells as text; a cell may be empty, whether gaps are wanted or not."""
-        return Words.of(self._text(position))
+        text = self._text(position)
+        return Words.of(text) if isinstance(text, list) else words_of(text)
 
     def id_cells(self, position: int) -> Any:
         """Return integers if all cells are written as integers, otherwise text."""
