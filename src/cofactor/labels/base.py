@@ -785,7 +785,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         precision : float, optional
             From .5 to .99: this share of the labels that are predicted shall be right. Labels are on above the lowest
             cut of probabilities that shows it on held-out instances: Wilson's lower bound, above the true share in one
-            of ten samples, reaches it.
+            of twenty samples, reaches it.
         recall : float, optional
             From .5 to .99: this share of the labels that are on shall be predicted, by the highest cut that shows it.
         costs : pair, optional
@@ -796,8 +796,8 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             keep their cut, where they have one.
         each_label : bool, default=False
             Whether each label has its own cut for the precision or recall. Labels whose held-out instances are too few
-            or too mixed to show a precision are never on: ``decision_.abstains`` says which; fifteen that are all right
-            show .9. Those that show no recall have the cut of all labels.
+            or too mixed to show a precision are never on: ``decision_.abstains`` says which; twenty-five that are all
+            right show .9. Those that show no recall have the cut of all labels.
         at_least, at_most : int, optional
             How many labels an instance has. The likeliest join, or remain.
 

@@ -7,11 +7,11 @@ cut of a precision π is the lowest, that of a recall ρ the highest, with
 .. math:: W\bigl(H(t), N(t)\bigr) \ge \pi, \qquad W\bigl(H(t), P\bigr) \ge \rho
 
 in the middle of those that part the same instances. W is the lower end of Wilson's interval, above the true share in
-one of ten samples:
+one of twenty samples:
 
-.. math:: W(h, n) = \frac{h + z^2 / 2 - z \sqrt{h (n - h) / n + z^2 / 4}}{n + z^2}, \quad z = 1.28
+.. math:: W(h, n) = \frac{h + z^2 / 2 - z \sqrt{h (n - h) / n + z^2 / 4}}{n + z^2}, \quad z = 1.645
 
-So fifteen instances that are all right show a precision of .9, and fourteen do not.
+So twenty-five instances that are all right show a precision of .9, and twenty-four do not.
 
 References
 ----------
@@ -43,7 +43,7 @@ SHARES = np.arange(50, 100) / 100
 #: A cut that no probability is above, but that of a label which all training instances have.
 NEVER = 1 - 1e-6
 
-_Z = 1.2816  # one in ten is above it
+_Z = 1.6449  # one in twenty is above it
 _END, _PER_UNIT = 10, 20  # cuts are logits from -10 to 10, in steps of .05
 _EDGES = np.arange(-_END * _PER_UNIT, _END * _PER_UNIT + 1) / _PER_UNIT
 _PER_BLOCK = 1 << 22
