@@ -23,7 +23,7 @@ class Doubling:
     def __init__(self) -> None:
         self.free, self.rounds = threading.Event(), []
         self.alone = Operation("GET /alone", "", dict, dict, self.one)
-        self.together = Operation("GET /together", "", dict, dict, self.one, together=self.several)
+        self.together = Operation("GET /together", "", dict, dict, self.one, reply_many=self.several)
 
     def one(self, question: Query) -> int:
         return self.several([question])[0]

@@ -278,7 +278,7 @@ class PrimalRidge(RidgeProblem):
             yield _minus(targets, fitted)
 
     def n_at_once(self, T: CheckedFeatures) -> int:
-        """See `RidgeProblem.n_at_once`: of all, where they are seen in parts."""
+        """See `RidgeProblem.n_at_once`: of all, where they are chunked."""
         return T.shape[1] if is_chunked(self.X) else super().n_at_once(T)
 
     def _sketched(self, T: CheckedFeatures) -> Any:

@@ -139,8 +139,8 @@ class _Service:
                     else await asyncio.to_thread(parsed, content, operation.asked)
                 )
                 id_ = next(iter(request.path_params.values()), "")
-                question = Query(self.models, self.limits, asked, id_, self.folder)
-                return Response(await self._answer(operation, question), media_type="application/json")
+                query = Query(self.models, self.limits, asked, id_, self.folder)
+                return Response(await self._answer(operation, query), media_type="application/json")
             except InvalidInputError as error:
                 raise refusal_of(error) from error
             finally:
@@ -153,12 +153,12 @@ class _Service:
         self.n_waiting += change
         self.row.set_now(self.n_waiting)
 
-    async def _answer(self, operation: Operation, question: Query) -> bytes:
+    async def _answer(self, operation: Operation, query: Query) -> bytes:
         """Return the answer, if it is there in time."""
         if operation.apart:
-            return await asyncio.to_thread(lambda: msgspec.json.encode(operation.reply(question)))
+            return await asyncio.to_thread(lambda: msgspec.json.encode(operation.reply(query)))
         try:
-            return await self.asking.answer(operation, question, self.limits.answer)
+            return await self.asking.answer(operation, query, self.limits.answer)
         except TimeoutError:
             problem = f"there was no answer within {self.limits.answer:g} seconds"
             raise RefusalError(503, problem, advice="ask for less, or try again", headers=_SOON) from None

@@ -22,21 +22,21 @@ _Answered: TypeAlias = "tuple[asyncio.Future[bytes], bytes | BaseException]"
 #: for each answer of MMMF, which took a third of the time.
 _NAP = 0.001
 
-_BATCH = 16  #: questions that are answered at once, at most: the first of them waits for the last
+_BATCH = 16  #: queries that are answered at once, at most: the first of them waits for the last
 
 
 class _Waiting(NamedTuple):
-    """A question, and who waits for its answer."""
+    """A query, and who waits for its answer."""
 
     answer: asyncio.Future[bytes]
     operation: Operation
-    question: Query
+    query: Query
 
 
 class BatchQueue:
     """One thread that asks models, so that the event loop can hear others meanwhile.
 
-    What came while it was busy is its next round. Questions of a round that differ in nothing but their ids are
+    What came while it was busy is its next round. Queries of a round that differ in nothing but their ids are
     answered together.
 
     Parameters
@@ -62,8 +62,8 @@ class BatchQueue:
         finally:
             self._round.put(None)
 
-    async def answer(self, operation: Operation, question: Query, seconds: float) -> bytes:
-        """Return the answer to a question as JSON, when its turn has come.
+    async def answer(self, operation: Operation, query: Query, seconds: float) -> bytes:
+        """Return the answer to a query as JSON, when its turn has come.
 
         A thread cannot be interrupted: it ends what it has begun. What nobody waits for any more is not begun.
 
@@ -71,7 +71,7 @@ class BatchQueue:
         ----------
         operation : Operation
             What is asked.
-        question : Query
+        query : Query
         seconds : float
             The longest to wait.
 
@@ -84,7 +84,7 @@ class BatchQueue:
         if not (self._next or self._is_asking):
             loop.call_soon(self._go_on, loop)
         answer: asyncio.Future[bytes] = loop.create_future()
-        self._next.append(_Waiting(answer, operation, question))
+        self._next.append(_Waiting(answer, operation, query))
         timer = loop.call_later(seconds, _tell, answer, TimeoutError())
         try:
             return await answer
@@ -119,21 +119,21 @@ class BatchQueue:
 
 
 def _groups(asked: Sequence[_Waiting]) -> Iterator[Sequence[_Waiting]]:
-    """Yield the questions that are answered together, a few at a time."""
+    """Yield the queries that are answered together, a few at a time."""
     groups: dict[Hashable, list[_Waiting]] = {}
     for one in asked:
-        groups.setdefault(one.operation.likeness(one.question) or id(one), []).append(one)
+        groups.setdefault(one.operation.batch_key(one.query) or id(one), []).append(one)
     for group in groups.values():
         for first in range(0, len(group), _BATCH):
             yield group[first : first + _BATCH]
 
 
 def _outcomes(asked: Sequence[_Waiting]) -> list[bytes | BaseException]:
-    """Return the answers to questions that are alike, or what asking raises; one that raises spoils no other."""
+    """Return the answers to queries that are alike, or what asking raises; one that raises spoils no other."""
     if not asked:
         return []
     try:
-        answers = asked[0].operation.answers_to([one.question for one in asked])
+        answers = asked[0].operation.answer_all([one.query for one in asked])
         return [msgspec.json.encode(answer) for answer in answers]
     except BaseException as error:
         return [error] if len(asked) == 1 else [outcome for one in asked for outcome in _outcomes([one])]

@@ -145,7 +145,7 @@ class Operation:
         Which models can be asked; by default all.
     example : callable, optional
         Returns an example of the body from what ``service.example()`` returned.
-    together : callable, optional
+    reply_many : callable, optional
         Returns the answers to some questions which differ in nothing but their ids: what `reply` returns for each, to
         the bit, in less time.
     apart : bool, default=False
@@ -159,7 +159,7 @@ class Operation:
     reply: _Reply
     kind: str | None = None
     example: _Example | None = None
-    together: Callable[[Sequence[Query]], list[Any]] | None = None
+    reply_many: Callable[[Sequence[Query]], list[Any]] | None = None
     apart: bool = False
 
     @property
@@ -182,24 +182,24 @@ class Operation:
         """The address as documents and measures have it."""
         return self.path.replace("{id:path}", "{id}")
 
-    def likeness(self, question: Query) -> Hashable:
-        """Return what questions that are answered together have in common; None for one that is answered alone.
+    def batch_key(self, query: Query) -> Hashable:
+        """Return what queries that are answered together have in common; None for one that is answered alone.
 
         Parameters
         ----------
-        question : Query
+        query : Query
         """
-        return None if self.together is None else (self.path, msgspec.json.encode(question.asked))
+        return None if self.reply_many is None else (self.path, msgspec.json.encode(query.asked))
 
-    def answers_to(self, questions: Sequence[Query]) -> list[Any]:
-        """Return the answers to questions that are alike; refuse those to a model that cannot be asked.
+    def answer_all(self, queries: Sequence[Query]) -> list[Any]:
+        """Return the answers to queries that are alike; refuse those to a model that cannot be asked.
 
         Parameters
         ----------
-        questions : sequence of Query
-            One, or several of the same `likeness`.
+        queries : sequence of Query
+            One, or several of the same `batch_key`.
         """
-        first = questions[0]
+        first = queries[0]
         if self.kind is not None and first.service.kind != self.kind:
             able = [name for name, one in first.models.items() if one.service.kind == self.kind]
             asks = f"{self.method} {self.public_path} asks models of {self.kind}"
@@ -208,9 +208,9 @@ class Operation:
             name = chosen(first.models, first.asked.model).name
             problem = f"{name} is a model of {first.service.kind}, and {asks}"
             raise InvalidInputError(problem, argument="model", found=name, advice=advice)
-        if self.together is not None and len(questions) > 1:
-            return self.together(questions)
-        return [self.reply(question) for question in questions]
+        if self.reply_many is not None and len(queries) > 1:
+            return self.reply_many(queries)
+        return [self.reply(query) for query in queries]
 
 
 OPERATIONS: list[Operation] = []
@@ -239,36 +239,36 @@ def _user(user: Any, limits: Limits, place: str) -> Any:
     return [(one.item, one.rating) for one in user.ratings]
 
 
-def _items_asked(question: Query, name: str) -> Any:
+def _items_asked(query: Query, name: str) -> Any:
     """Return items that a request names, as services take them: ids, those of each user, or those of a filter."""
-    asked, by_name = question.asked, f"{name}_filter"
+    asked, by_name = query.asked, f"{name}_filter"
     given, named = getattr(asked, name), getattr(asked, by_name, None)
     if given is not None and named is not None:
         raise InvalidInputError(f"excludes {name}: give one of them", argument=by_name, found=named)
     if isinstance(given, str):
         by_name, named = name, given
     if named is not None:
-        return question.filters.get(named, by_name).selected(question.service)
+        return query.filters.get(named, by_name).selected(query.service)
     of_each: Iterable[Any] = given.values() if isinstance(given, dict) else [given or ()]
     advice = f"put them under /v1/filters/NAME, and give the name as {name}"
-    question.limits.check(sum(map(len, of_each)), "items", name, advice)
+    query.limits.check(sum(map(len, of_each)), "items", name, advice)
     return given
 
 
-def _rules_asked(question: Query) -> dict[str, Any] | None:
+def _rules_asked(query: Query) -> dict[str, Any] | None:
     """Return the rules that a request gives, as services take them."""
-    given = getattr(question.asked, "rules", None)
+    given = getattr(query.asked, "rules", None)
     if given is None:
         return None
     rules = {name: value for name, value in msgspec.structs.asdict(given).items() if value is not None}
     for name in ("groups", "boost"):
         argument = f"rules.{name}"
         if isinstance(rules.get(name), str):
-            rules[name] = question.filters.get(rules[name], argument).by_item(question.service, argument)
+            rules[name] = query.filters.get(rules[name], argument).by_item(query.service, argument)
         elif name in rules:
             advice = f"put them under /v1/filters/NAME, and give the name as {name}"
-            question.limits.check(len(rules[name]), "items", argument, advice)
-            rules[name] = question.service.by_item(rules[name], argument)
+            query.limits.check(len(rules[name]), "items", argument, advice)
+            rules[name] = query.service.by_item(rules[name], argument)
     return rules
 
 
@@ -282,16 +282,16 @@ def _warned() -> Iterator[list[str]]:
     told += dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, UserWarning))
 
 
-def _recommended(question: Query, users: list[Any]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def _recommended(query: Query, users: list[Any]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Return a list for each user, with the id by which the model knows the user, None for a new one; and warnings, if
     there are any.
     """
-    asked, limits, service = question.asked, question.limits, question.service
+    asked, limits, service = query.asked, query.limits, query.service
     limits.check(asked.n, "n", "n")
     limits.check(asked.n * len(users), "rows", "n × users", "ask for fewer items, or for fewer users in a request")
     how = {name: getattr(asked, name) for name in ("exclude_seen", "rank_by", "at_least", "quantile")}
-    more = {name: found for name in ("candidates", "exclude") if (found := _items_asked(question, name)) is not None}
-    if (rules := _rules_asked(question)) is not None:
+    more = {name: found for name in ("candidates", "exclude") if (found := _items_asked(query, name)) is not None}
+    if (rules := _rules_asked(query)) is not None:
         more["rules"] = rules
     if (new_items := getattr(asked, "new_items", None)) is not None:
         limits.check(len(new_items), "batch", "new_items")
@@ -304,8 +304,8 @@ def _recommended(question: Query, users: list[Any]) -> tuple[list[dict[str, Any]
     return lists, {"warnings": told} if told else {}
 
 
-def _for_each(questions: Sequence[Query]) -> list[dict[str, Any]]:
-    lists, told = _recommended(questions[0], [question.id for question in questions])
+def _for_each(queries: Sequence[Query]) -> list[dict[str, Any]]:
+    lists, told = _recommended(queries[0], [query.id for query in queries])
     return [one | told for one in lists] if told else lists
 
 
@@ -315,11 +315,11 @@ def _for_each(questions: Sequence[Query]) -> list[dict[str, Any]]:
     schemas.FromOne,
     schemas.List,
     kind="ratings",
-    together=_for_each,
+    reply_many=_for_each,
 )
-def _for_one(question: Query) -> dict[str, Any]:
+def _for_one(query: Query) -> dict[str, Any]:
     try:
-        (found,) = _for_each([question])
+        (found,) = _for_each([query])
     except NotInTrainingError as error:
         if error.argument != "users[0]":
             raise
@@ -341,11 +341,11 @@ def _example_lists(known: Mapping[str, Any]) -> Any:
     kind="ratings",
     example=_example_lists,
 )
-def _for_some(question: Query) -> dict[str, Any]:
-    users, limits = question.asked.users, question.limits
+def _for_some(query: Query) -> dict[str, Any]:
+    users, limits = query.asked.users, query.limits
     limits.check(len(users), "batch", "users")
     given = [_user(user, limits, f"users[{k}]") for k, user in enumerate(users)]
-    lists, told = _recommended(question, given)
+    lists, told = _recommended(query, given)
     return {"lists": lists, **told}
 
 
@@ -357,10 +357,10 @@ def _for_some(question: Query) -> dict[str, Any]:
     kind="ratings",
     example=lambda known: {"pairs": [{"user": known["user"], "item": known["item"]}]},
 )
-def _predicted(question: Query) -> dict[str, Any]:
-    pairs, service = question.asked.pairs, question.service
-    question.limits.check(len(pairs), "batch", "pairs")
-    users = [_user(pair.user, question.limits, f"pairs[{k}].user") for k, pair in enumerate(pairs)]
+def _predicted(query: Query) -> dict[str, Any]:
+    pairs, service = query.asked.pairs, query.service
+    query.limits.check(len(pairs), "batch", "pairs")
+    users = [_user(pair.user, query.limits, f"pairs[{k}].user") for k, pair in enumerate(pairs)]
     found = service.predict([(user, pair.item) for user, pair in zip(users, pairs, strict=True)])
     return {"levels": service.levels, "predictions": found}
 
@@ -372,22 +372,22 @@ def _predicted(question: Query) -> dict[str, Any]:
     schemas.SimilarItems,
     kind="ratings",
 )
-def _similar(question: Query) -> dict[str, Any]:
-    asked, service = question.asked, question.service
-    question.limits.check(asked.n, "n", "n")
+def _similar(query: Query) -> dict[str, Any]:
+    asked, service = query.asked, query.service
+    query.limits.check(asked.n, "n", "n")
     try:
-        similar = service.similar(question.id, asked.n, asked.min_ratings)
+        similar = service.similar(query.id, asked.n, asked.min_ratings)
     except NotInTrainingError as error:
         advice = "find items with GET /v1/items"
         raise NotInTrainingError(error.problem, argument="id", found=error.found, advice=advice) from None
-    return {"item": service.items.match(question.id), "similar": similar}
+    return {"item": service.items.match(query.id), "similar": similar}
 
 
 @_operation("GET /v1/items", "Find items by words of their titles", schemas.ItemsQuery, schemas.Items, kind="ratings")
-def _items(question: Query) -> dict[str, Any]:
-    asked, service = question.asked, question.service
-    question.limits.check(asked.n, "n", "n")
-    question.limits.check(len(asked.ids or ()), "batch", "ids")
+def _items(query: Query) -> dict[str, Any]:
+    asked, service = query.asked, query.service
+    query.limits.check(asked.n, "n", "n")
+    query.limits.check(len(asked.ids or ()), "batch", "ids")
     found = service.titles.found(asked.search, asked.n) if asked.ids is None else service.items_of(asked.ids)
     return {"items": found}
 
@@ -397,10 +397,10 @@ def _items(question: Query) -> dict[str, Any]:
 _FIRST_UNKNOWN = 5  #: ids of a filter that no model knows which an answer names
 
 
-def _unknown(question: Query, found: ItemFilter) -> list[dict[str, Any]]:
+def _unknown(query: Query, found: ItemFilter) -> list[dict[str, Any]]:
     """Return how many items of a filter each model of ratings does not know, and the first of them."""
     selected = {
-        name: found.selected(one.service) for name, one in question.models.items() if one.service.kind == "ratings"
+        name: found.selected(one.service) for name, one in query.models.items() if one.service.kind == "ratings"
     }
     if found.items and selected and not any(len(one.places) for one in selected.values()):
         advice = "give ids as in training; nothing was changed"
@@ -420,31 +420,31 @@ def _unknown(question: Query, found: ItemFilter) -> list[dict[str, Any]]:
     example=lambda known: {"items": [known["item"]]},
     apart=True,
 )
-def _put_filter(question: Query) -> dict[str, Any]:
-    name, items = question.id, question.asked.items
-    unknown = _unknown(question, ItemFilter(name, items))
-    question.filters.put(name, items)
+def _put_filter(query: Query) -> dict[str, Any]:
+    name, items = query.id, query.asked.items
+    unknown = _unknown(query, ItemFilter(name, items))
+    query.filters.put(name, items)
     return {"name": name, "total": len(items), "unknown": unknown}
 
 
 @_operation("GET /v1/filters/{name}", "List the items of a filter", schemas.FilterQuery, schemas.Filter, apart=True)
-def _filter(question: Query) -> dict[str, Any]:
-    asked, found = question.asked, question.filters.get(question.id, "name")
-    question.limits.check(asked.n, "rows", "n")
+def _filter(query: Query) -> dict[str, Any]:
+    asked, found = query.asked, query.filters.get(query.id, "name")
+    query.limits.check(asked.n, "rows", "n")
     here: Any = islice(found.items, asked.first, asked.first + asked.n)
     items = {one: found.items[one] for one in here} if isinstance(found.items, dict) else list(here)
-    return {"name": found.name, "total": len(found.items), "unknown": _unknown(question, found), "items": items}
+    return {"name": found.name, "total": len(found.items), "unknown": _unknown(query, found), "items": items}
 
 
 @_operation("DELETE /v1/filters/{name}", "Forget a filter", schemas.NoQuery, schemas.FilterNames, apart=True)
-def _delete_filter(question: Query) -> dict[str, Any]:
-    question.filters.delete(question.id)
-    return {"filters": question.filters.names()}
+def _delete_filter(query: Query) -> dict[str, Any]:
+    query.filters.delete(query.id)
+    return {"filters": query.filters.names()}
 
 
 @_operation("GET /v1/filters", "List the names of filters", schemas.NoQuery, schemas.FilterNames, apart=True)
-def _filters(question: Query) -> dict[str, Any]:
-    return {"filters": question.filters.names()}
+def _filters(query: Query) -> dict[str, Any]:
+    return {"filters": query.filters.names()}
 
 
 # -------------------------------------------------------------------- models of labels
@@ -458,8 +458,8 @@ def _filters(question: Query) -> dict[str, Any]:
     kind="labels",
     example=lambda known: {"rows": [known["row"]], "top": 3},
 )
-def _tags(question: Query) -> dict[str, Any]:
-    asked, limits = question.asked, question.limits
+def _tags(query: Query) -> dict[str, Any]:
+    asked, limits = query.asked, query.limits
     limits.check(len(asked.rows), "batch", "rows")
     if asked.top is not None:
         limits.check(asked.top, "n", "top")
@@ -468,7 +468,7 @@ def _tags(question: Query) -> dict[str, Any]:
     how = {name: getattr(asked, name) for name in ("top", "threshold", "coverage")}
     if asked.decision is not None:
         how["decision"] = msgspec.to_builtins(asked.decision)  # without what was not given
-    return {"tags": question.service.tag(asked.rows, **how, most=limits.rows)}
+    return {"tags": query.service.tag(asked.rows, **how, most=limits.rows)}
 
 
 #: What is explained, and whose it is, by the kind of the model; and whether it must be said.
@@ -488,8 +488,8 @@ def _example_reasons(known: Mapping[str, Any]) -> dict[str, Any]:
     schemas.Explanations,
     example=_example_reasons,
 )
-def _explanations(question: Query) -> dict[str, Any]:
-    asked, limits, service = question.asked, question.limits, question.service
+def _explanations(query: Query) -> dict[str, Any]:
+    asked, limits, service = query.asked, query.limits, query.service
     for kind, names in _EXPLAINED.items():
         for name, is_needed in names.items():
             is_given = getattr(asked, name) is not UNSET
@@ -509,16 +509,16 @@ def _explanations(question: Query) -> dict[str, Any]:
     return {"explanations": found}
 
 
-def _page(question: Query, names: list[Any]) -> list[Any]:
-    asked = question.asked
-    question.limits.check(asked.n, "n", "n")
+def _page(query: Query, names: list[Any]) -> list[Any]:
+    asked = query.asked
+    query.limits.check(asked.n, "n", "n")
     return names[asked.first : asked.first + asked.n]
 
 
 @_operation("GET /v1/labels", "List the names of labels", schemas.Names, schemas.Labels, kind="labels")
-def _labels(question: Query) -> dict[str, Any]:
-    names = question.service.labels
-    return {"total": len(names), "labels": _page(question, names)}
+def _labels(query: Query) -> dict[str, Any]:
+    names = query.service.labels
+    return {"total": len(names), "labels": _page(query, names)}
 
 
 @_operation(
@@ -528,26 +528,26 @@ def _labels(question: Query) -> dict[str, Any]:
     schemas.Features,
     kind="labels",
 )
-def _features(question: Query) -> dict[str, Any]:
-    asked, rows = question.asked, question.service.rows
+def _features(query: Query) -> dict[str, Any]:
+    asked, rows = query.asked, query.service.rows
     names, search = rows.names, asked.search.casefold()
     if asked.names is not None:
-        question.limits.check(len(asked.names), "batch", "names")
+        query.limits.check(len(asked.names), "batch", "names")
         known = set(names)
         names = [name for name in dict.fromkeys(asked.names) if name in known]
     if search:
         names = [name for name in names if search in name.casefold()]
-    return {"total": len(names), "features": rows.described(_page(question, names))}
+    return {"total": len(names), "features": rows.described(_page(query, names))}
 
 
 @_operation("GET /v1/model", "Describe a model", schemas.ModelQuery, schemas.Model)
-def _model(question: Query) -> dict[str, Any]:
-    return chosen(question.models, question.asked.model).facts()
+def _model(query: Query) -> dict[str, Any]:
+    return chosen(query.models, query.asked.model).facts()
 
 
 @_operation("GET /v1/models", "List the models", schemas.ModelQuery, schemas.Models)
-def _models(question: Query) -> dict[str, Any]:
-    return {"models": list(question.models)}
+def _models(query: Query) -> dict[str, Any]:
+    return {"models": list(query.models)}
 
 
 # -------------------------------------------------------------------- the document of the interface
