@@ -586,6 +586,8 @@ cofactor fit aged.csv --labels tag --model leml --param solver=als --param loss=
     cofactor fit aged.csv --labels tag --model leml --param solver=als --param loss=squared --out n.cofactor
     cofactor fit aged.csv --labels tag --model leml --param solver=lbfgs --param loss=logistic --out n.cofactor
     cofactor fit aged.csv --labels tag --model leml --param solver=auto --param loss=logistic --out n.cofactor
+cofactor fit aged.csv --labels tag --threshold 0.5 --at-most 1 --out n.cofactor
+    cofactor fit aged.csv --labels tag --at-most 1 --out n.cofactor
 cofactor fit aged.csv --labels tag --threshold 0.5 --recorded 0.9 --out n.cofactor
     cofactor fit aged.csv --labels tag --threshold auto --recorded 0.9 --out n.cofactor
 cofactor fit aged.csv --labels tag --threshold 0.9 --out plain.cofactor

@@ -240,6 +240,8 @@ cofactor explain chance.cofactor weather.csv
 cofactor predict fixed.cofactor weather.csv --proba
     cofactor fit sky.csv --labels sail,read --threshold auto --out x.cofactor
     cofactor predict chance.cofactor weather.csv --proba
+cofactor predict chance.cofactor weather.csv --precision 0.9 --proba
+    cofactor predict chance.cofactor weather.csv --proba
 cofactor predict chance.cofactor weather.csv --coverage 0.9 --top 1
     cofactor predict chance.cofactor weather.csv --coverage 0.9
 cofactor recommend als.cofactor --user 1 --titles broken.csv

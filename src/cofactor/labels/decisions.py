@@ -1005,13 +1005,14 @@ class Decision:
             Of the labels.
         """
         check_targets(wanted)
-        if self.calibration is None:
+        kind = next((name for name in KINDS if name in wanted), None)
+        learned = None if self.calibration is None else self.calibration.target_cuts
+        if self.calibration is None or (learned is None and kind in ("precision", "recall")):
             raise InvalidInputError(
                 "the model has learned no probabilities from held-out instances, by which it could decide so",
                 argument=next(iter(wanted), "decision"),
                 advice=("fit it with ", Argument("threshold", AUTO)),
             )
-        kind = next((name for name in KINDS if name in wanted), None)
         kept = {name: value for name, value in wanted.items() if name not in ("costs", "cuts") and value is not None}
         if kind is None:
             earlier = {name: self.wanted[name] for name in ("precision", "recall", "each_label") if name in self.wanted}
@@ -1021,13 +1022,9 @@ class Decision:
         elif kind == "cuts":
             of_now = self.value if isinstance(self.rule, ProbabilityThreshold) else None
             cut = cuts_given(wanted["cuts"], names, of_now)
-        elif self.calibration.target_cuts is None:
-            advice = (
-                "let fit_threshold(X, y, 'auto') learn them from instances that are new to the model, or fit it anew"
-            )
-            raise InvalidInputError("the model has learned no cuts for it", argument=kind, advice=advice)
         else:
-            cut = cut_of_share(self.calibration.target_cuts, kind, wanted[kind], bool(wanted.get("each_label")))
+            assert learned is not None
+            cut = cut_of_share(learned, kind, wanted[kind], bool(wanted.get("each_label")))
         return replace(self, rule=ProbabilityThreshold(cut, kind), wanted=kept)
 
     def proba(self, scores: NDArray[Any]) -> NDArray[Any]:
