@@ -66,9 +66,9 @@ def fitted(X: Any, Y: Any) -> tuple[LabelRidge, tuple[Any, ...]]:
     kept = []
     learn = Decision.learn
 
-    def keep(threshold: str, decide_for: str, *rest: Any, known: Any) -> Any:
+    def keep(threshold: str, decide_for: str, *rest: Any, **named: Any) -> Any:
         kept.append(rest)
-        return learn(threshold, decide_for, *rest, known=known)
+        return learn(threshold, decide_for, *rest, **named)
 
     with warnings.catch_warnings(), mock.patch.object(Decision, "learn", keep):
         warnings.simplefilter("ignore")
