@@ -434,7 +434,7 @@ def best_items(
         best, where = np.full((hi - lo, n_kept), -np.inf), np.full((hi - lo, n_kept), -1, dtype=np.int64)
         rows, columns = hidden.places(users[lo:hi], items)
         for start in range(0, len(items), width):
-            table = ranking.block(users[lo:hi], items[start : start + width])
+            table = np.ascontiguousarray(ranking.block(users[lo:hi], items[start : start + width]))
             here = (columns >= start) & (columns < start + width)
             table[rows[here], columns[here] - start] = -np.inf
             keep_best(table, start, best, where)

@@ -218,7 +218,7 @@ def _best(
     found, scores = np.full((k, n), -1, dtype=np.int64), np.full((k, n), -np.inf)
     rows, width = np.arange(k), min(m, n if gains is None else 8 * (n + _MORE))
     while len(rows):
-        order, shares = _highest(np.ascontiguousarray(log_share[rows]), width)
+        order, shares = _highest(log_share[rows], width)
         total = shares if gains is None else _with_gains(rows, order, shares, n, gains)
         ranked = np.lexsort((order, -total), axis=1)[:, :n]
         top = np.take_along_axis(total, ranked, axis=1)
