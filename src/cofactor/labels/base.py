@@ -778,7 +778,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         """Decide anew which labels are on, by what the fit learned from held-out instances; nothing else changes.
 
         One of the first four, or none: then labels are decided as before. What a user may ask for every time can be the
-        parameter `decide_for`, too: ``decide_for={{"precision": 0.9, "at_most": 5}}``.
+        parameter `decide_for`, too: ``decide_for={"precision": 0.9, "at_most": 5}``.
 
         Parameters
         ----------
