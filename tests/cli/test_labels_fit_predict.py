@@ -263,6 +263,21 @@ def test_shorter_libsvm_file(run, tags: LabelDataset, tmp_path: Path) -> None:
     assert list(line["scores"].values()) == pytest.approx(expected.tolist())
 
 
+@pytest.mark.parametrize("header", [False, True])
+@pytest.mark.filterwarnings("default:.*did not occur in training")  # which the command shows
+def test_new_labels_of_a_libsvm_file_are_left_out(run, tags: LabelDataset, tmp_path: Path, header: bool) -> None:
+    """The label was out of range, though predictions need no labels."""
+    train, new, out = tmp_path / "t.svm", tmp_path / "n.svm", tmp_path / "m.cofactor"
+    write_libsvm(train, tags.X, tags.Y, header=header, zero_based=header)
+    assert run("fit", train, *FAST, "-o", out).status == 0
+    expected = run("predict", out, train)
+    more = np.hstack([tags.Y.toarray(), np.zeros((len(tags), 2), dtype=int), np.ones((len(tags), 1), dtype=int)])
+    write_libsvm(new, tags.X, more, header=header, zero_based=header)
+    told = run("predict", out, new)
+    assert (told.status, told.out, expected.err) == (0, expected.out, "")
+    assert f"'y{tags.n_labels + 2 + (not header)}' did not occur in training, and is left out" in told.err
+
+
 @pytest.mark.processes
 def test_standard_streams(run, start, arff: Path, table: Path, fitted: Path, tmp_path: Path) -> None:
     expected = run("predict", fitted, table).out
