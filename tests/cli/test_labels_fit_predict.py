@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from tests.together import together
 
 import cofactor
@@ -276,6 +278,16 @@ def test_new_labels_of_a_libsvm_file_are_left_out(run, tags: LabelDataset, tmp_p
     told = run("predict", out, new)
     assert (told.status, told.out, expected.err) == (0, expected.out, "")
     assert f"'y{tags.n_labels + 2 + (not header)}' did not occur in training, and is left out" in told.err
+
+
+def test_a_pipeline_is_for_python_and_the_server(run, tags: LabelDataset, table: Path, tmp_path: Path) -> None:
+    """It was called no model of labels, which a server takes it for."""
+    out = tmp_path / "p.cofactor"
+    cofactor.save(make_pipeline(StandardScaler(), PLST(1.0)).fit(tags.X, tags.Y), out)
+    error = run("predict", out, table).error
+    assert error.startswith(f"{out}: is a pipeline")
+    assert "Python" in error
+    assert f"cofactor serve {out}" in error
 
 
 @pytest.mark.processes
