@@ -237,7 +237,10 @@ def test_features_are_matched_by_name(run, tags: LabelDataset, fitted: Path, tmp
     found = run("predict", fitted, path, "--form", "table", "-o", "-").rows
     assert [int(row["tag b"]) for row in found] == expected[:, 1].tolist()
     write_table(path, {name: whole[name] for name in ("f3", "f0", "f5", "f1", "f2")})
-    assert run("predict", fitted, path).error == f"{path}: no column 'f4'; the model was trained on 6 columns"
+    assert run("predict", fitted, path).error == (
+        f"{path}: no column 'f4'; the model was trained on 6 columns; add such a column: empty cells are filled as in "
+        "training"
+    )
 
 
 def test_tables_without_header(run, tags: LabelDataset, tmp_path: Path) -> None:

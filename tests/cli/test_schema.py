@@ -189,7 +189,14 @@ def test_columns_that_a_model_needs(run, table: Path, model: Path, tmp_path: Pat
     lines = table.read_text().splitlines()
     new = tmp_path / "new.csv"
     new.write_text("\n".join(",".join(line.split(",")[:2]) for line in lines))
-    assert run("predict", model, new).error == f"{new}: no column 'sky', 'rain'; the model was trained on 3 columns"
+    assert run("predict", model, new).error == (
+        f"{new}: no column 'sky', 'rain'; the model was trained on 3 columns; add such a column: empty cells are "
+        "filled as in training"
+    )
+    new.write_text(
+        "\n".join(f"{','.join(line.split(',')[:2])},{',' if k else 'sky,rain'}" for k, line in enumerate(lines))
+    )
+    assert run("predict", model, new).status == 0
     new.write_text("\n".join(lines[1:]))
     assert run("predict", model, new).error == (
         f"{new}: no column 'wind', 'sky', 'rain'; the model was trained on 3 columns; its first line does not name the "
