@@ -46,6 +46,11 @@ FILES: dict[str, str] = {
     "liked.csv": "user,item,liked\n" + "".join(f"{u},{i},{5 - (u * i) % 4}\n" for u in range(6) for i in range(6)),
     "labels.arff": "@relation r\n@attribute x numeric\n@attribute tag {0,1}\n@data\n"
     + "".join(f"{i % 7},{i % 2}\n" for i in range(60)),
+    "posts.csv": "id,title,views,text,tags\n"
+    + "".join(
+        f"{i},post {i},{i % 7 + 1},{['fish', 'boat'][i % 2]} text,{['a|b', 'a|c', 'b', 'c|a'][i % 4]}\n"
+        for i in range(60)
+    ),
     "commas.csv": 'x,"a,b",tag\n' + "".join(f"{i % 2},word {i},{i % 2}\n" for i in range(20)),
 }
 
@@ -282,6 +287,9 @@ known_sets; os.remove('u.user'); datasets.load_side_features('ml-100k', '.')
     text_file('1|20|M|other|1\n2|30|features|other|1\n', 'u.user'); datasets.load_side_features('ml-100k', '.')
 rcv1; datasets.load_labels('rcv1-sample1', aligned='realigned', data_home='.')
     datasets.load_labels('rcv1subset1', aligned='realigned', data_home='.')
+cofactor fit posts.csv --out x.cofactor
+    cofactor fit posts.csv --user id --item title --out x.cofactor
+    cofactor fit posts.csv --labels tags --label-sep '|' --text title,text --out x.cofactor
 cofactor fit commas.csv --labels tag --drop a,b --out x.cofactor
     cofactor fit commas.csv --labels tag --drop '"a,b"' --out x.cofactor
 # Invented data.
@@ -326,6 +334,10 @@ labels.LabelRidge().fit([[10**400, 1]] * 40, tags)
     labels.LabelRidge().fit(features, tags)
 labels.LabelRidge().fit(np.vstack([features] * 3), np.vstack([tags] * 3))
     labels.LabelRidge().fit(features, tags, sample_weight=np.full(40, 3))
+tags_model.predict(toned[['tone']])
+    tags_model.predict(toned[['tone']].assign(age=np.nan))
+tags_model.predict([[1.0, 2.0]])
+    tags_model.predict(datasets.load_labels(text_file('tone,age,tag\nlow,1,0\nmid,2,1\n'), schema=tags_model.schema_))
 tags_model.predict(['low'])
     tags_model.predict(toned[['tone', 'age']])
 labels.FeatureSpace(features, sample_weight=np.arange(40))

@@ -50,7 +50,7 @@ NAMES: dict[str, str] = {
 SERVED = ("tagger", "fixed", "chance", "notes")
 
 #: Models of which there are files, besides those.
-SAVED = ("semi", "unnamed", "mddm")
+SAVED = ("semi", "unnamed", "mddm", "piped")
 
 FILES: dict[str, str] = {
     "good.csv": "user,item,rating\n" + "".join(f"{u},{i},{1 + (u * i + u) % 5}\n" for u in range(12) for i in range(8)),
@@ -262,6 +262,9 @@ cofactor predict semi.cofactor weather.csv
 cofactor predict unnamed.cofactor sky.csv
     unnamed.predict(tagged.X)
     Ridge.fit(pd.DataFrame({'wind': range(9)}), pd.DataFrame({'sail': [0, 1, 1] * 3}))
+cofactor predict piped.cofactor sky.csv
+    cofactor.load('piped.cofactor').predict(F)
+    cofactor serve piped.cofactor --port 0
 cofactor info mddm.cofactor
     pipeline.make_pipeline(labels.MDDM(n_components=1), labels.LabelRidge.paper()).fit(tagged.X, tagged.Y.toarray())
 service_of(tagger).recommend_table(None, {})

@@ -159,6 +159,9 @@ metrics.hamming_loss(pd.DataFrame({'a': [1], 'b': [0]}), pd.DataFrame({'b': [1],
 metrics.user_difference([0.5], [0.5, 0.2])
     metrics.user_difference([0.5, 0.1], [0.5, 0.2])
 # Correlations.
+correlation.pearson(tagged)
+    correlation.pearson(tagged.Y)
+    correlation.pearson(tagged.X)
 correlation.jaccard(2 * L - 1)
     correlation.jaccard(2 * L - 1 > 0)
 correlation.likelihood_gain(np.ones((4000, 1000)), np.arange(8e5).reshape(4000, 200) % 2)

@@ -22,6 +22,7 @@ import pytest
 from tests import advice, advice_data, advice_doors, advice_ratings, mishaps
 from tests.advising import Advice, advice_of_source, functions_called, given_in, read_cases
 
+import cofactor
 from cofactor import experiments, server
 from cofactor.cli import main
 from cofactor.progress import on_compile
@@ -191,7 +192,7 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
         doors = Doors()
         doors.make(",".join(SAVED))
         for name in SAVED:
-            doors.names[name].save(f"{name}.cofactor")
+            cofactor.save(doors.names[name], f"{name}.cofactor")
         yield doors
 
 

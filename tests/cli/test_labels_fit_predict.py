@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from tests.together import together
 
 import cofactor
@@ -235,7 +237,10 @@ def test_features_are_matched_by_name(run, tags: LabelDataset, fitted: Path, tmp
     found = run("predict", fitted, path, "--form", "table", "-o", "-").rows
     assert [int(row["tag b"]) for row in found] == expected[:, 1].tolist()
     write_table(path, {name: whole[name] for name in ("f3", "f0", "f5", "f1", "f2")})
-    assert run("predict", fitted, path).error == f"{path}: no column 'f4'; the model was trained on 6 columns"
+    assert run("predict", fitted, path).error == (
+        f"{path}: no column 'f4'; the model was trained on 6 columns; add such a column: empty cells are filled as in "
+        "training"
+    )
 
 
 def test_tables_without_header(run, tags: LabelDataset, tmp_path: Path) -> None:
@@ -261,6 +266,31 @@ def test_shorter_libsvm_file(run, tags: LabelDataset, tmp_path: Path) -> None:
     del model.feature_names_in_
     expected = model.decision_function([[0.5, 1, 0, 0, 0, 0]])[0]
     assert list(line["scores"].values()) == pytest.approx(expected.tolist())
+
+
+@pytest.mark.parametrize("header", [False, True])
+@pytest.mark.filterwarnings("default:.*did not occur in training")  # which the command shows
+def test_new_labels_of_a_libsvm_file_are_left_out(run, tags: LabelDataset, tmp_path: Path, header: bool) -> None:
+    """The label was out of range, though predictions need no labels."""
+    train, new, out = tmp_path / "t.svm", tmp_path / "n.svm", tmp_path / "m.cofactor"
+    write_libsvm(train, tags.X, tags.Y, header=header, zero_based=header)
+    assert "better than on new data" in run("fit", train, *FAST, "-o", out).out
+    expected = run("predict", out, train)
+    more = np.hstack([tags.Y.toarray(), np.zeros((len(tags), 2), dtype=int), np.ones((len(tags), 1), dtype=int)])
+    write_libsvm(new, tags.X, more, header=header, zero_based=header)
+    told = run("predict", out, new)
+    assert (told.status, told.out, expected.err) == (0, expected.out, "")
+    assert f"'y{tags.n_labels + 2 + (not header)}' did not occur in training, and is left out" in told.err
+
+
+def test_a_pipeline_is_for_python_and_the_server(run, tags: LabelDataset, table: Path, tmp_path: Path) -> None:
+    """It was called no model of labels, which a server takes it for."""
+    out = tmp_path / "p.cofactor"
+    cofactor.save(make_pipeline(StandardScaler(), PLST(1.0)).fit(tags.X, tags.Y), out)
+    error = run("predict", out, table).error
+    assert error.startswith(f"{out}: is a pipeline")
+    assert "Python" in error
+    assert f"cofactor serve {out}" in error
 
 
 @pytest.mark.processes

@@ -107,6 +107,20 @@ def test_a_table_of_features_is_none_of_ratings(run, table: Path) -> None:
         )
 
 
+@pytest.mark.parametrize(("name", "gap"), [("views", "7"), ("views", ""), ("score", "7")])
+def test_a_table_of_texts_with_counts_is_none_of_interactions(run, tmp_path: Path, name: str, gap: str) -> None:
+    """Numbers were users and titles items, each once: the model knew nothing, or a gap among counts was the fault."""
+    path = tmp_path / "posts.csv"
+    rows = [f"{k},post {k},{k if k % 5 else gap},some words {k},a|b" for k in range(1, 31)]
+    path.write_text("\n".join([f"id,title,{name},text,tags", *rows]) + "\n")
+    error = run("fit", path, "-o", tmp_path / "m.cofactor").error
+    assert "looks like a table of features" in error
+    assert "which are labels with --labels" in error
+    if gap:
+        named = run("fit", path, "--user", "id", "--item", "title", "--implicit", "-o", tmp_path / "m.cofactor")
+        assert named.status == 0
+
+
 def test_a_fit_says_what_became_of_text(run, table: Path, tmp_path: Path) -> None:
     options = ["--labels", "is_", "--drop", "remark,beach"]
     expected = [
@@ -175,7 +189,14 @@ def test_columns_that_a_model_needs(run, table: Path, model: Path, tmp_path: Pat
     lines = table.read_text().splitlines()
     new = tmp_path / "new.csv"
     new.write_text("\n".join(",".join(line.split(",")[:2]) for line in lines))
-    assert run("predict", model, new).error == f"{new}: no column 'sky', 'rain'; the model was trained on 3 columns"
+    assert run("predict", model, new).error == (
+        f"{new}: no column 'sky', 'rain'; the model was trained on 3 columns; add such a column: empty cells are "
+        "filled as in training"
+    )
+    new.write_text(
+        "\n".join(f"{','.join(line.split(',')[:2])},{',' if k else 'sky,rain'}" for k, line in enumerate(lines))
+    )
+    assert run("predict", model, new).status == 0
     new.write_text("\n".join(lines[1:]))
     assert run("predict", model, new).error == (
         f"{new}: no column 'wind', 'sky', 'rain'; the model was trained on 3 columns; its first line does not name the "

@@ -17,6 +17,7 @@ from cofactor.correlation import (
     self_tuning_affinity,
     spectral_groups,
 )
+from cofactor.datasets import make_labels
 from cofactor.errors import InvalidInputError
 
 MEASURES = [co_occurrence, cosine, pearson, jaccard, self_tuning_affinity]
@@ -160,6 +161,14 @@ def test_columns_of_other_numbers(similarity) -> None:  # type: ignore[no-untype
         np.testing.assert_allclose(similarity(signs.tolist()), similarity(sparse.csr_array(signs)), atol=1e-12)
         with pytest.raises(InvalidInputError, match="^Y: expected finite numbers"):
             similarity(np.where(signs > 0, np.nan, signs))
+
+
+@together("similarity", [co_occurrence, cosine, pearson, jaccard])
+def test_a_data_set_is_no_table(similarity):
+    data = make_labels(random_state=0)[0]
+    with pytest.raises(InvalidInputError, match=r"^Y: is a data set; pass its labels, data\.Y"):
+        similarity(data)
+    assert similarity(data.Y).shape == (data.n_labels, data.n_labels)
 
 
 @together("similarity", [co_occurrence, cosine, pearson, jaccard, self_tuning_affinity])

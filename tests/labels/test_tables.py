@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,31 @@ def test_rows_of_another_width(data: LabelDataset) -> None:
     for texts in (["a text"], np.array(["a text"]), pd.Series(["a text"], index=[7]), pl.Series(["a text"])):
         with pytest.raises(InvalidInputError, match=advice):
             model.predict(texts)
+
+
+def test_a_data_set_is_scored_alone(frame: pd.DataFrame, data: LabelDataset) -> None:
+    """It was a TypeError, though a fit takes it."""
+    model = PLST.paper(1.0, random_state=0).fit(data)
+    expected = model.score(data.X, data.Y)
+    turned = LabelDataset(data.name, data.X, data.Y[:, ::-1], data.feature_names, data.label_names[::-1])
+    assert model.score(data) == model.score(turned) == expected
+    assert model.score(load_labels(frame, schema=data.schema)) == expected
+    known = np.ones(data.Y.shape, dtype=bool)
+    known[:5] = False
+    assert model.score(replace(data, known=known)) == model.score(data.X[5:], data.Y[5:])
+    weights = np.arange(60.0)
+    assert model.score(replace(data, weights=weights)) == model.score(data.X, data.Y, weights)
+    with pytest.raises(ValueError, match="y is missing"):
+        model.score(data.X)
+
+
+def test_a_table_read_without_the_schema_is_to_be_read_by_it(frame: pd.DataFrame, data: LabelDataset) -> None:
+    """Only the numbers of features were told."""
+    model = PLST.paper(1.0, random_state=0).fit(data)
+    other = load_labels(frame.assign(body="wave and sand"), "tags", label_sep="|", text="body")
+    for given in ((other.X, other.Y), (other,)):
+        with pytest.raises(InvalidInputError, match=r"load_labels\(file, schema=model.schema_\)"):
+            model.score(*given)
 
 
 @pytest.mark.parametrize(

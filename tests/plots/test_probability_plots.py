@@ -7,8 +7,9 @@ import pytest
 from matplotlib.colors import to_hex
 from scipy.stats import binomtest
 
+from cofactor.errors import InvalidInputError
 from cofactor.metrics import calibration_bins, expected_calibration_error
-from cofactor.plots import plot_reliability, plot_trace
+from cofactor.plots import plot_label_reliability, plot_reliability, plot_trace
 from cofactor.ratings import ALS
 from cofactor.samplers import Chain, split_r_hat
 
@@ -75,6 +76,20 @@ def test_reliability_refuses_what_the_metric_refuses():
         plot_reliability([1], [[0.5, 0.4]], [1, 2])
     with pytest.raises(ValueError, match="over='each'"):
         plot_reliability([1], [[0.5, 0.5]], [1, 2], over="each")
+
+
+def test_labels_by_their_names():
+    """A name was a bare TypeError."""
+    Y, p = [[1, 0], [1, 0]], [[0.8, 0.2], [0.8, 0.1]]
+    by_name, by_column = (
+        legend(plot_label_reliability(Y, p, names=["rock", "pop"], labels=[label])) for label in ("pop", 1)
+    )
+    assert by_name == by_column
+    for names in (["rock", "pop"], None):
+        with pytest.raises(InvalidInputError, match="labels='python': expected columns from 0 to 1"):
+            plot_label_reliability(Y, p, names=names, labels=["python"])
+    with pytest.raises(InvalidInputError, match="labels=2: expected columns from 0 to 1"):
+        plot_label_reliability(Y, p, labels=[2])
 
 
 def test_trace_has_every_sweep_and_shows_whether_chains_agree():

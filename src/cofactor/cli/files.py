@@ -53,6 +53,11 @@ def load_service(file: str) -> ModelService:
         Path, or ``-``.
     """
     model = load_model(file)
+    if hasattr(model, "steps"):
+        raise InvalidInputError(
+            f"{file}: is a pipeline, and this command takes models without steps before them",
+            advice=f"use it from Python, cofactor.load(file).predict(X), or over HTTP: cofactor serve {file}",
+        )
     with loading():
         return task_of(model).service(model, file)
 

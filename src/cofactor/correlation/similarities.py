@@ -34,6 +34,8 @@ def _refusal(
 def as_numbers(values: Any, name: str) -> Any:
     """Return an array, or a sparse array without double entries, of numbers; refuse what are none, such as words."""
     refuse_masked(values, name)
+    if hasattr(values, "Y") and hasattr(values, "targets"):
+        raise _refusal(name, "is a data set", "pass its labels, data.Y, or its features, data.X", InvalidTypeError)
     if is_sparse(values):
         array: Any = sparse.csr_array(values)
         if not array.has_canonical_format:

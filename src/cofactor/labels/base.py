@@ -843,12 +843,13 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         warn_of_unreached(found, type(self).__name__)
         return found
 
-    def score(self, X: Features, y: Labels, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: Features, y: Labels | None = None, sample_weight: ArrayLike | None = None) -> float:
         """Return micro-F1 of the predictions: 2 hits / (labels that are on + labels that are predicted).
 
         Parameters
         ----------
         {features}
+            Or a `cofactor.datasets.LabelDataset` without `y`, which is matched by the names of features and labels.
         {labels}
             Labels that are not known, NaN, do not count.
         {sample_weight}
@@ -858,8 +859,11 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         float
             0 to 1; 0 if no label is on and none is predicted. Weights multiply the counts of each instance.
         """
-        labels, form, names, known = as_known_labels(y, missing="ignore")
-        given = names if form.is_frame else None
+        X, y, label_names, sample_weight, mask = unpack_dataset(X, y, None, sample_weight, None)
+        if y is None:
+            raise InvalidInputError("y is missing: the labels with which to compare predictions", argument="y")
+        labels, form, names, known = as_known_labels(y, label_names, mask, missing="ignore")
+        given = names if form.is_frame or label_names is not None else None
         truth = in_trained_order(labels, given, self.label_names_)
         predicted = of_known(as_labels(self.predict(X))[0], known_in_order(known, given, self.label_names_))
         return _weighted_micro_f1(truth, predicted, as_weights(sample_weight, truth.shape[0]))

@@ -28,6 +28,7 @@ from cofactor.labels.features import (
     check_n_features,
     first_entry,
     first_without_number,
+    how_to_read,
 )
 from cofactor.model.convergence import callers_level
 from cofactor.schema import Schema
@@ -482,7 +483,11 @@ def _matched(X: Any, model: Any) -> Any:
     names: NDArray[Any] | None = getattr(model, "feature_names_in_", None)
     schema = getattr(model, "schema_", None)
     if is_dataset(X):
-        return X.X if names is None else X.align(names.tolist())
+        try:
+            return X.X if names is None else X.align(names.tolist())
+        except InvalidInputError as error:
+            advice = error.advice or how_to_read(model)
+            raise InvalidInputError(error.problem, argument="X", advice=advice, place=error.place) from None
     columns = getattr(X, "columns", None)
     if schema is None or names is None or columns is None or list(map(str, columns)) == names.tolist():
         return None

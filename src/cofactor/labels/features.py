@@ -177,12 +177,22 @@ def check_n_features(X: Any, estimator: Any) -> None:
         return
     known, columns = getattr(estimator, "feature_names_in_", None), getattr(X, "columns", None)
     advice = "" if known is None or columns is None else _differences(list(columns), known.tolist())
+    advice = advice or how_to_read(estimator)
     turned = "; X seems to be transposed" if shape[0] == estimator.n_features_in_ and not advice else ""
     raise InvalidInputError(
         f"X has {shape[1]} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
         f"features as input{turned}",
         argument="X",
         advice=advice,
+    )
+
+
+def how_to_read(model: Any) -> str:
+    """Return how features of other files become those of a model that knows the columns of its table; else nothing."""
+    return (
+        "read files by the columns of training: load_labels(file, schema=model.schema_)"
+        if hasattr(model, "schema_")
+        else ""
     )
 
 

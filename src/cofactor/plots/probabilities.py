@@ -96,7 +96,7 @@ def plot_label_reliability(
     probabilities: ArrayLike,
     ax: Axes | None = None,
     *,
-    labels: Sequence[int] | None = None,
+    labels: Sequence[int | str] | None = None,
     names: Sequence[Any] | None = None,
     n_bins: int = 10,
     title: str = "",
@@ -111,8 +111,9 @@ def plot_label_reliability(
         Probability of each label, as `predict_proba` returns them.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure.
-    labels : sequence of int, optional
-        Columns of labels that get lines of their own; by default the three with the largest calibration error.
+    labels : sequence of int or str, optional
+        Labels that get lines of their own, as columns or by some of `names`; by default the three with the largest
+        calibration error.
     names : sequence of length L, optional
         Names of the labels, for the legend; by default their numbers.
     n_bins : int, default=10
@@ -145,8 +146,9 @@ def plot_label_reliability(
     if labels is None:
         errors = [label_calibration_bins(Y, probabilities, k, n_bins=n_bins).error for k in range(L)]
         labels = np.argsort(errors, kind="stable")[::-1][:_SINGLE].tolist() if L > 1 else []
+    columns = [_column(label, names, L) for label in labels]
     ax = _diagonal(ax)
-    for index, label in enumerate(labels or ()):
+    for index, label in enumerate(columns):
         bins = label_calibration_bins(Y, probabilities, label, n_bins=n_bins)
         full = bins.counts > 0
         name = label if names is None else names[label]
@@ -154,6 +156,17 @@ def plot_label_reliability(
         ax.plot(bins.predicted[full], bins.observed[full], label=f"{name}: ECE {bins.error:.3f}", **style)
     _draw_frequencies(ax, pooled, f"all labels: ECE {pooled.error:.3f}")
     return _finished(ax, title)
+
+
+def _column(label: int | str, names: Sequence[Any] | None, L: int) -> int:
+    """Return the column of a label, which may be given by its name."""
+    known = [] if names is None else list(names)
+    if isinstance(label, str) and label in known:
+        return known.index(label)
+    if isinstance(label, str) or not 0 <= label < L:
+        by_name = ", or some of names" if names is not None else "; names says how they are called"
+        raise InvalidInputError(f"expected columns from 0 to {L - 1}{by_name}", argument="labels", found=label)
+    return int(label)
 
 
 def _diagonal(ax: Axes | None) -> Axes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from cofactor import datasets
 from cofactor.datasets import LabelDataset
 from cofactor.datasets.formats import FORMATS, Source, open_data
-from cofactor.errors import Argument, InvalidInputError, Place
+from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
 from cofactor.files import display_name
 from cofactor.schema import keep_features
 from cofactor.service.base import about, unknown_file
@@ -116,10 +117,12 @@ def read_features(file: str, model: Any, options: Mapping[str, Any]) -> LabelDat
     if kind == "libsvm" and found.has_sizes:
         refuse_sizes(model, file)
     elif kind == "libsvm":
-        extra = {"n_features": model.n_features_in_, "n_labels": len(model.label_names_)}
-        extra["zero_based"] = bases_of(model, options["zero_based"])
+        bases = index_base(model, options["zero_based"]), "auto"
+        extra = {"n_features": model.n_features_in_, "zero_based": bases}  # and any labels
         whole["zero_based"] = None
     data = _load(found, whole, () if named else None, **extra)
+    if kind == "libsvm" and counts_from_zero(model.label_names_, "y") is not None:
+        _warn_of_new_labels(data, model, file)
     if not data.n_instances:
         raise InvalidInputError("holds no instances", place=Place(display_name(file)))
     if "schema" in extra:
@@ -127,6 +130,17 @@ def read_features(file: str, model: Any, options: Mapping[str, Any]) -> LabelDat
     X = align_features(data, model, named=named)
     names = tuple(map(str, getattr(model, "feature_names_in_", data.feature_names)))
     return replace(data, X=X, Y=data.Y[:, :0], feature_names=names, label_names=(), schema=None)
+
+
+def _warn_of_new_labels(data: LabelDataset, model: Any, file: str) -> None:
+    """Warn of labels in a libsvm file that the model does not know; predictions need none."""
+    known = set(model.label_names_)
+    occurring = np.flatnonzero(data.Y.sum(axis=0))
+    new = [name for name in np.array(data.label_names, dtype=object)[occurring] if name not in known]
+    if new:
+        left_out = "is left out" if len(new) == 1 else "are left out"
+        message = f"{display_name(file)}: {shorten(new)} did not occur in training, and {left_out}"
+        warnings.warn(InputWarning(message), stacklevel=3)
 
 
 def _load(found: Source, options: Mapping[str, Any], columns: Any, **extra: Any) -> LabelDataset:
@@ -236,8 +250,8 @@ def counts_from_zero(names: Sequence[Any] | NDArray[Any], letter: str) -> bool |
     return first == f"{letter}0"
 
 
-def bases_of(model: Any, asked: bool | None) -> tuple[Any, Any]:
-    """Return whether features and labels of a libsvm file count from 0, as in training; "auto" if unknown.
+def index_base(model: Any, asked: bool | None) -> Any:
+    """Return whether features of a libsvm file count from 0, as in training; "auto" if unknown.
 
     Parameters
     ----------
@@ -251,10 +265,8 @@ def bases_of(model: Any, asked: bool | None) -> tuple[Any, Any]:
         start = 0 if known else 1
         message = f"the indices of the file to which the model was fitted count from {start}"
         raise InvalidInputError((Argument("zero_based", asked), ": ", message))
-    of_labels = counts_from_zero(model.label_names_, "y")
-    index = known if known is not None else asked
-    label = of_labels if of_labels is not None else asked
-    return "auto" if index is None else index, "auto" if label is None else label
+    base = known if known is not None else asked
+    return "auto" if base is None else base
 
 
 def refuse_sizes(model: Any, file: str) -> None:

@@ -222,8 +222,10 @@ def features_as_in(
     missing = [name for name in schema.features if name not in position]
     if missing:
         trained = f"no {what} {shorten(missing)}; the model was trained on {plural(len(schema.features), what)}"
-        header = "its first line does not name the columns: put their names there" if not has_names else ()
-        raise InvalidInputError(trained, advice=header, place=Place(file))
+        advice = f"add such a {what}: empty cells are filled as in training"
+        if not has_names:
+            advice = "its first line does not name the columns: put their names there"
+        raise InvalidInputError(trained, advice=advice, place=Place(file))
     extra = [name for name in position if name not in known]
     if extra:
         raise InvalidInputError(

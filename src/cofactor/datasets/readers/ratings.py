@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from cofactor.columns import (
     ALIASES,
     Column,
+    ColumnsError,
     explicit_timestamp,
     find_timestamp,
     guess_header,
@@ -46,7 +47,7 @@ from cofactor.files import PathLike, data_name
 from cofactor.limits import MAX_LEVELS
 from cofactor.rating_scale import RatingScale
 from cofactor.schema import Words, truth_of
-from cofactor.text import is_number, plural
+from cofactor.text import is_number, plural, shorten
 
 #: Levels: numbers, words, or what those of other ratings stand for.
 Scale: TypeAlias = ArrayLike | Sequence[str] | RatingScale
@@ -597,6 +598,7 @@ def read_ratings_or_interactions(
     positions = positions_of(table, {"user": user, "item": item, "rating": column}, timestamp)
     how: dict[str, Any] = {"timed": timestamp is not None, "guessed": column is None, "scale": scale}
     data = ratings_in(table, positions, ids, called, **how, **asked)
+    _refuse_rows_alone(table, {"user": user, "item": item}, positions, data.X)
     if scale is None and not asked and data.n_ratings and (data.y == data.y[0]).all():
         known = data.rating_scale
         shown = f"{data.y[0]:g}" if known is None or not known.words else known.named(data.y[:1])[0]
@@ -616,6 +618,7 @@ def _interactions(
     wanted = {role: column for role, column in known.items() if role in ("user", "item") or column is not None}
     positions = positions_of(table, wanted, timestamp)
     X = pairs_of(table, positions, ids)
+    _refuse_rows_alone(table, columns, positions, X)  # before gaps among what may be no counts
     counts = np.ones(len(X))
     if "count" in positions:
         counts = numbers_of(table, positions["count"])
@@ -630,6 +633,27 @@ def _interactions(
     text = f"{plural(len(X), 'interaction')} read from {table.file}, {origin(table.names, positions)}"
     more: dict[str, Any] = {"timestamps": times, "description": text, "n_dropped": n_rows - len(X), "kinds": kinds}
     return InteractionDataset(name, X, counts, None, **more)
+
+
+def _refuse_rows_alone(
+    table: Table, asked: Mapping[str, Column | None], positions: Mapping[str, int], X: NDArray[Any]
+) -> None:
+    """Refuse users and items which their places alone made such, if each occurs once: nothing can be learned of them.
+
+    The first columns of a table of features may be a number and a title. Tables of few columns may hold no more.
+    """
+    places = [positions[role] for role in ("user", "item")]
+    named = any(has_role(table.names, positions[role], role) or asked[role] is not None for role in ("user", "item"))
+    if named or table.names is None or table.n_columns < _FEWEST_OF_FEATURES or len(X) < 2:
+        return
+    if all(int(_numbered(ids).max()) == len(X) - 1 for ids in X.T):
+        user, item = (table.names[place] for place in places)
+        raise ColumnsError(
+            f"looks like a table of features: each value of its columns {user!r} and {item!r} occurs once, and none is "
+            f"called user, item or the like ({shorten(table.names)})",
+            advice=("if it is a long table, say which columns to take with ", Argument("user"), ", ", Argument("item")),
+            place=Place(table.file),
+        )
 
 
 def _last_of_each(X: NDArray[Any], times: NDArray[np.int64] | None) -> NDArray[np.intp]:
@@ -680,6 +704,7 @@ def _check_counts(counts: Any, table: Table, position: int) -> None:
 
 
 _RATING = Argument("rating")
+_FEWEST_OF_FEATURES = 4  #: columns of a table that may be one of features
 
 
 @dataclass(frozen=True)
