@@ -727,6 +727,8 @@ def interaction_notes(data: RatingDataset, ready: Ratings, why: str, duplicates:
         counts = "none of ratings" in why
         otherwise = ("; as ratings with ", Argument("bins", 5), ", which makes levels of counts") if counts else ()
         notes.append((f"read as what users interacted with, since {why}", *otherwise))
+    if data.description and (why or getattr(data, "kinds", None) is not None):
+        notes.append(data.description)
     if ready.kind_weights:
         kinds = ", ".join(f"{kind} {weight:g}" for kind, weight in ready.kind_weights.items())
         notes.append(f"lists are about what comes to a {next(iter(ready.kind_weights))}; events count so: {kinds}")
