@@ -84,6 +84,8 @@ als.recommend([999])
     als.fold_in([(999, 1)], [5]).recommend([999])
 als.similar_items([999])
     als.similar_items([])
+als.similar_items(['1'])
+    als.similar_items([1])
 als.recommend([1], candidates=[True] * 20)
     als.recommend([1], candidates=als.items_.ids[[True] * 20])
 als.recommend([1], exclude=[(1, 2)])
@@ -313,6 +315,8 @@ POST /v1/recommendations {"users": [1], "candidates": [1, 1, 1, 1, 1, 1, 1, 1, 1
     PUT /v1/filters/some {"items": [1]}
     POST /v1/recommendations {"users": [1], "exclude_seen": false, "candidates": "some"}
 GET /v1/users/1/recommendations?candidates=1&candidates_filter=some
+    GET /v1/users/1/recommendations?candidates_filter=some
+GET /v1/users/1/recommendations?candidates=some
     GET /v1/users/1/recommendations?candidates_filter=some
 POST /v1/recommendations {"users": [1], "rules": {"boost": "some"}}
     PUT /v1/filters/some {"items": {"1": 2}}

@@ -268,3 +268,21 @@ def test_a_column_of_times_is_no_column_of_ratings(run, tmp_path: Path, names: s
     assert run("fit", tmp_path / "clicks.csv", *options, *more).status == 0
     interactions = cofactor.load(tmp_path / "m.cofactor").ratings_
     assert (interactions.n_ratings, interactions.times is None) == (rows.count("\n"), False)
+
+
+def test_a_fit_says_which_columns_it_took_and_which_count_it_left(run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = zip(rng.integers(0, 20, 300), rng.integers(0, 15, 300), rng.integers(1, 4, 300), strict=True)
+    kinds = ("view", "view", "buy")
+    lines = [f"{k},{user},{kinds[k % 3]},{item},{many}" for k, (user, item, many) in enumerate(rows)]
+    events = tmp_path / "events.csv"
+    events.write_text("\n".join(["timestamp,visitorid,event,itemid,quantity", *lines]))
+    asked = ("fit", events, "-m", "ease", "--target", "buy", "--out", tmp_path / "m.cofactor")
+    told = " ".join(run(*asked).err.split())
+    taken = "user from column 'visitorid', item from column 'itemid', kind from column 'event', timestamp from column"
+    assert taken in told
+    assert "column 'quantity' is not read, and each row counts once" in told
+    counted = " ".join(run(*asked, "--count", "quantity").err.split())
+    assert "count from column 'quantity'" in counted
+    assert "is not read" not in counted
+    assert "'quantity' is not read" in read_interactions(events).description

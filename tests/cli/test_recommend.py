@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
@@ -230,6 +233,30 @@ def test_tables_beside_the_model_may_be_parquet(run, model: Path, tmp_path: Path
     assert [row["title"] for row in found] == [f"Film, number {row['item']}" for row in found]
     assert len(found) == 6
     assert min(row["item"] for row in found) >= 20
+
+
+def test_boosts_may_be_fractions_in_tables_with_types(run, model: Path, tmp_path: Path) -> None:
+    """A boost is a number and no id, in Parquet, SQLite and DuckDB as in CSV, and wherever its column stands."""
+    columns = {"boost": [0.75, -0.5, 3.0], "title": [[1], [2], [3]], "item": [7, 8, 9]}
+    text, parquet, base = tmp_path / "b.csv", tmp_path / "b.parquet", tmp_path / "b.db"
+    text.write_text("item,boost\n7,0.75\n8,-0.5\n9,3\n")
+    pyarrow.parquet.write_table(pa.table(columns), parquet)
+    rows = list(zip(columns["item"], columns["boost"], strict=True))
+    with closing(sqlite3.connect(base)) as connection, connection:
+        connection.execute("create table boosts (item integer, boost real)")
+        connection.executemany("insert into boosts values (?, ?)", rows)
+    with closing(duckdb.connect(tmp_path / "b.duckdb")) as connection:
+        connection.execute("create table boosts (item integer, boost decimal(6, 2))")
+        connection.executemany("insert into boosts values (?, ?)", rows)
+    query = f"sqlite:///{base}#select item, 0.7 + boost - 0.7 as boost from boosts"
+    asked = ("recommend", model, "--user", 5, "-n", 20, "--json", "--boost")
+    expected = run(*asked, text).json
+    assert expected != run(*asked[:-1]).json
+    for source in (parquet, f"sqlite:///{base}#boosts", f"duckdb:///{tmp_path / 'b.duckdb'}#boosts"):
+        assert run(*asked, source).json == expected
+    assert [row["item"] for row in run(*asked, query).json] == [row["item"] for row in expected]
+    pyarrow.parquet.write_table(pa.table({"item": [7, 8], "boost": [0.5, None]}), parquet)
+    assert "item 8 has the boost '', expected a number" in run(*asked[:-2], "--boost", parquet).error
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import threading
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -19,7 +20,7 @@ from tests.together import together
 
 from cofactor import files as _bytes
 from cofactor.datasets import load_labels, read_pairs, read_ratings, write_blocks, write_table
-from cofactor.errors import InputWarning, InvalidInputError
+from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 
 COLUMNS = {
     "user": np.array(["ann", "bob, jr"], dtype=object),
@@ -306,3 +307,15 @@ def test_parquet_is_safe_as_it_is(tmp_path):
     with pytest.raises(InvalidInputError, match=r"t\.parquet: is Parquet, .*; leave out safe_csv=True"):
         write_table(tmp_path / "t.parquet", {"user": ["a"]}, safe_csv=True)
     assert not os.listdir(tmp_path)
+
+
+def test_frames_of_every_library_are_written_alike(tmp_path) -> None:
+    columns = {"user": ["ann", "bob"], "rating": [3.5, 4.0], "many": [1, 2]}
+    frame = pl.DataFrame(columns)
+    write_table(tmp_path / "mapping.csv", columns)
+    expected = (tmp_path / "mapping.csv").read_text()
+    for table in (pd.DataFrame(columns), frame, frame.lazy(), frame.to_arrow()):
+        write_table(tmp_path / "frame.csv", table)
+        assert (tmp_path / "frame.csv").read_text() == expected
+    with pytest.raises(InvalidTypeError, match="is a list, expected a mapping"):
+        write_table(tmp_path / "frame.csv", [1, 2])

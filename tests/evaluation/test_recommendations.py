@@ -450,7 +450,7 @@ def test_models_of_ratings_refuse_interactions(make) -> None:
     assert EASE().fit(ratings).ratings_.n_ratings == len(X)
     assert Recommender(EASE()).fit(interactions).rating_model_ is None
     model = Recommender(EASE()).fit(interactions)
-    for name in ("predict", "predict_proba", "decision_function", "score"):
+    for name in ("predict", "predict_proba", "decision_function"):
         assert hasattr(Recommender(EASE()), name)
         assert not hasattr(Recommender(EASE(), None), name)
         with pytest.raises(AttributeError, match="fitted to interactions alone, and predicts no ratings"):

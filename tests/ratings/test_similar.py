@@ -11,7 +11,7 @@ from tests.together import together
 import cofactor
 from cofactor.datasets import make_ratings
 from cofactor.errors import InvalidInputError
-from cofactor.ratings import ALS, BPMF, HMF, MMMF, OrdinalProbit, RatingSVD
+from cofactor.ratings import ALS, BPMF, EASE, HMF, MMMF, OrdinalProbit, RatingSVD
 from cofactor.ratings.similar import Embeddings
 
 DATA = make_ratings(60, 40, 3, random_state=0)
@@ -129,6 +129,20 @@ def test_the_same_bits_from_a_file_and_without_ratings(tmp_path):
 def test_what_is_refused(call, message):
     with pytest.raises(InvalidInputError, match=message):
         call(als())
+
+
+def test_an_id_that_is_known_in_another_type_is_told_as_such():
+    numbers = als()
+    item, user = numbers.items_.ids[:1].tolist()[0], numbers.users_.ids[:1].tolist()[0]
+    for ask, bad, known in (
+        (numbers.similar_items, str(item), item),
+        (numbers.recommend, str(user), user),
+        (EASE().fit([(str(u), str(i)) for u, i in DATA.X.tolist()]).recommend, user, str(user)),
+    ):
+        with pytest.raises(
+            InvalidInputError, match=f"{bad!r} was not in training: it is of type .*, and {known!r} was"
+        ):
+            ask([bad])
 
 
 def test_models_without_factors_have_no_such_methods():

@@ -185,6 +185,8 @@ def test_a_filter_is_put_read_and_forgotten(shop) -> None:
     assert rows(shop.lists(users=[7], n=4, exclude="stock")[0]) == rows_of(without, 0)
     address = "/v1/users/7/recommendations?exclude_filter=stock&n=4"
     assert rows(shop.client.get(address)) == rows_of(without, 0)
+    error = shop.refused("GET", "/v1/users/7/recommendations?candidates=stock")
+    assert (error["argument"], error["advice"]) == ("candidates", "name a filter by candidates_filter=stock")
     page = shop.client.get("/v1/filters/stock?first=2&n=2")
     assert (page["total"], page["items"], page["unknown"]) == (6, ["3", 5], put["unknown"])
     shop.put("stock", [4])

@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.datasets.readers import databases, parquet
-from cofactor.errors import Argument, InvalidInputError, Place
+from cofactor.errors import Argument, InvalidInputError, InvalidTypeError, Place
 from cofactor.files import PathLike, is_database, replacing, without_password
+from cofactor.frames import as_array, as_frame, collect
 from cofactor.text import one_line
+from cofactor.typing import Frame
 
 #: By these a reader may guess the separator from the first line, where they stand outside quotation marks.
 _SEPARATORS = (",", ";", "|", "\t", "::")
@@ -25,7 +27,7 @@ _SEPARATORS = (",", ";", "|", "\t", "::")
 _FORMULAS = tuple("=+-@\t\r\n＝＋－＠")
 
 
-def write_table(path: PathLike, columns: Mapping[str, ArrayLike], *, safe_csv: bool = False) -> None:
+def write_table(path: PathLike, columns: Mapping[str, ArrayLike] | Frame, *, safe_csv: bool = False) -> None:
     """Write columns as CSV, TSV or Parquet, by the suffix of the file.
 
     The file has its name only when it is complete: after an error or an interruption an earlier file of this
@@ -40,8 +42,8 @@ def write_table(path: PathLike, columns: Mapping[str, ArrayLike], *, safe_csv: b
         CSV to standard output. The address of a database, with the name of a table after ``#``, writes that in one
         transaction: ``sqlite:///shop.db?if_exists=replace#lists``. A table that exists is an error, or its rows are
         replaced, or with ``if_exists=append`` kept.
-    columns : mapping from name to array-like
-        Columns of equal length, in this order.
+    columns : mapping from name to array-like, or frame
+        Columns of equal length, in this order; also a frame of pandas, polars or Arrow, or a lazy one.
     safe_csv : bool, default=False
         Write CSV and TSV so that spreadsheets take no text for a formula: text in cells and names of columns which
         begins with =, +, -, @, tab or a line break gets an apostrophe before it, control characters become spaces, and
@@ -65,7 +67,14 @@ def write_table(path: PathLike, columns: Mapping[str, ArrayLike], *, safe_csv: b
     "user","rating"
     "'=1+1",-3.5
     """
-    write_blocks(path, [columns], safe_csv=safe_csv)
+    found: Any = columns
+    if not hasattr(columns, "items"):  # which mappings have, and frames of pandas
+        frame = as_frame(collect(columns, "columns"), "columns")
+        if frame is None:
+            problem = f"is a {type(columns).__name__}, expected a mapping from names to columns, or a frame"
+            raise InvalidTypeError(problem, argument="columns")
+        found = {name: as_array(frame[name]) for name in frame.columns}
+    write_blocks(path, [found], safe_csv=safe_csv)
 
 
 def write_blocks(path: PathLike, blocks: Iterable[Mapping[str, ArrayLike]], *, safe_csv: bool = False) -> int:

@@ -18,6 +18,7 @@ from cofactor.interrupts import propagate_interrupt
 from cofactor.metrics.probabilities import probability_report
 from cofactor.metrics.ratings import mean_absolute_error, rating_report
 from cofactor.metrics.scale import as_scale
+from cofactor.metrics.topn import list_measure
 from cofactor.model.facts import chosen_alpha
 from cofactor.model.named_splits import parts_of, splitter_of
 from cofactor.model.splits import Parts, pair_numbers
@@ -317,3 +318,52 @@ class FoldInScorer:
             )
         folded = model.fold_in(_safe_indexing(self.X, rows), self.y[rows])
         return -self.metric(y, folded.predict(X))
+
+
+class RankingScorer:
+    """Scorer of recommended lists for scikit-learn; see `ranking_scorer`.
+
+    Parameters
+    ----------
+    metric : str
+        As of `ranking_scorer`.
+    """
+
+    def __init__(self, metric: str) -> None:
+        list_measure(metric)
+        self.metric = metric
+
+    def __repr__(self) -> str:
+        return f"ranking_scorer({self.metric!r})"
+
+    def __call__(self, model: Any, X: Any, y: Any = None) -> float:
+        """Return the mean over users of the held-out rows X, y."""
+        inner = getattr(model, "best_estimator_", model)
+        return float(inner.ranking_score(X, y, metric=self.metric))
+
+
+def ranking_scorer(metric: str = "ndcg@10") -> RankingScorer:
+    """Return a scorer of recommended lists for ``cross_validate`` and ``GridSearchCV`` of scikit-learn.
+
+    Parameters
+    ----------
+    metric : str, default="ndcg@10"
+        "ndcg", "precision", "recall", "capped_recall", "map", "mrr" or "hit_rate" with the length of the lists.
+
+    Returns
+    -------
+    RankingScorer
+        Called with a fitted model and held-out rows, it returns their ``ranking_score``.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import cross_validate
+    >>> from cofactor.datasets import make_ratings
+    >>> from cofactor.evaluation import PerUserHoldout, ranking_scorer
+    >>> from cofactor.ratings import EASE
+    >>> data = make_ratings(60, 40, 3, density=0.5, random_state=0)
+    >>> scorers = {name: ranking_scorer(name) for name in ("ndcg@10", "recall@20")}
+    >>> sorted(cross_validate(EASE(), data.X, cv=PerUserHoldout(random_state=0), scoring=scorers))
+    ['fit_time', 'score_time', 'test_ndcg@10', 'test_recall@20']
+    """
+    return RankingScorer(metric)

@@ -738,13 +738,7 @@ def _measures_of_lists(
     relevant, anything, popularity = split.relevant, split.anything, split.popularity
     for k in asked.lengths:
         found = {
-            "ndcg": topn.user_ndcgs(lists, relevant, k),
-            "precision": topn.user_precisions(lists, relevant, k),
-            "recall": topn.user_recalls(lists, relevant, k),
-            "capped_recall": topn.user_recalls(lists, relevant, k, capped=True),
-            "map": topn.user_average_precisions(lists, relevant, k),
-            "mrr": topn.user_reciprocal_ranks(lists, relevant, k),
-            "hit_rate": topn.user_hits(lists, relevant, k),
+            **{name: measure(lists, relevant, k) for name, measure in topn.LIST_MEASURES.items()},
             **({} if asked.likes is None else {"any_ndcg": topn.user_ndcgs(lists, anything, k)}),
             "graded_ndcg": topn.user_ndcgs(lists, anything, k, gains="given"),
             "novelty": catalogue.user_novelties(lists, popularity, k, n_users=split.n_training_users),

@@ -19,6 +19,8 @@ items they reach, how new, how different, how popular these are) is in `cofactor
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -392,3 +394,48 @@ def _auc(places: NDArray[Any], n_ranked: int, n_relevant: int, falling: Values |
     # Others before ranked relevant items are in the wrong order, and all are before the missing ones.
     before = ranks.sum() - places.size * (places.size + 1) / 2
     return 1 - (before + missing * others) / (n_relevant * others)
+
+
+# ---------------------------------------------------------------- by name
+
+
+LIST_MEASURES: Mapping[str, Callable[[ArrayLike, Any, int], Values]] = {
+    "ndcg": user_ndcgs,
+    "precision": user_precisions,
+    "recall": user_recalls,
+    "capped_recall": partial(user_recalls, capped=True),
+    "map": user_average_precisions,
+    "mrr": user_reciprocal_ranks,
+    "hit_rate": user_hits,
+}
+"""Measures of lists against held-out items, by their names in `LIST_METRICS`: higher is better."""
+
+
+def list_measure(metric: str) -> tuple[Callable[[ArrayLike, Any, int], Values], int]:
+    """Return the measure that a name such as ``ndcg@10`` stands for, and the length of the lists.
+
+    Parameters
+    ----------
+    metric : str
+        A name in `LIST_MEASURES`, ``@``, and a length.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is no such name.
+
+    Examples
+    --------
+    >>> measure, k = list_measure("recall@2")
+    >>> k, measure([[2, 0, 1]], [[1, 0, 1, 0]], k)
+    (2, array([1.]))
+    """
+    name, _, length = metric.partition("@") if isinstance(metric, str) else ("", "", "")
+    if name not in LIST_MEASURES or not (length.isascii() and length.isdigit() and int(length)):
+        raise InvalidInputError(
+            f"expected one of {', '.join(LIST_MEASURES)} with a length",
+            argument="metric",
+            found=metric,
+            advice="write it as 'ndcg@10'",
+        )
+    return LIST_MEASURES[name], int(length)

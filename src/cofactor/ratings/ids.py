@@ -427,6 +427,24 @@ def _kind(ids: NDArray[Any]) -> str:
     return "text" if all(isinstance(key, str) for key in ids.tolist()) else "mixed"
 
 
+def read_otherwise(known: Any, key: Any) -> float | str | None:
+    """Return the known id that an unknown one reads as: the number of a text, or the text of a number; None without.
+
+    Parameters
+    ----------
+    known : IdMap or ConcatIds
+    key : hashable
+        The unknown id.
+
+    Examples
+    --------
+    >>> read_otherwise(IdMap([7, 1010]), "1010"), read_otherwise(IdMap(["7"]), 7), read_otherwise(IdMap(["ann"]), "7")
+    (1010, '7', None)
+    """
+    other = _of_other_type(key)
+    return None if other is None or known.index([other])[0] < 0 else other
+
+
 def _of_other_type(key: Any) -> float | str | None:
     """Return the number that a text reads as, or the text of a number; None where there is no such thing."""
     if isinstance(key, int | float) and not isinstance(key, bool):

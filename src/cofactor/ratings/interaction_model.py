@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,12 +38,13 @@ from cofactor.rating_scale import RatingScale
 from cofactor.ratings.blocks import pairs_per_block
 from cofactor.ratings.data import Ratings, entries_of_rows, merged, restrict
 from cofactor.ratings.ids import ConcatIds, IdMap, saved_ids
+from cofactor.ratings.interactions import Interactions
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.similar import Embeddings, covariance, directions, directions_of_interactions
 from cofactor.ratings.topn import Catalog, Excluded, ExclusionMask, Ranking, best_items, ids_of
 from cofactor.solvers.result import Callback
 from cofactor.text import plural, some_of
-from cofactor.typing import Ids, SideFeatures, SideName
+from cofactor.typing import Ids, RatingValues, SideFeatures, SideName
 
 if TYPE_CHECKING:
     from cofactor.ratings.features import FeatureTable
@@ -684,6 +685,60 @@ class InteractionModel(Estimator, ABC):
             )
 
     # ---------------------------------------------------------------- what there is to say of it
+
+    def ranking_score(self, X: Any, y: RatingValues = None, *, metric: str = "ndcg@10") -> float:
+        """Return how good lists of unseen items are for held-out interactions, the mean over users.
+
+        Parameters
+        ----------
+        X : pairs, frame, sparse matrix or data set
+            Held-out interactions, or ratings, all of which are hits. Kinds of events count alike.
+        y : array-like of shape (n,), optional
+            Ratings or counts; a count of 0 is no interaction.
+        metric : str, default="ndcg@10"
+            "ndcg", "precision", "recall", "capped_recall", "map", "mrr" or "hit_rate" with the length of the lists, see
+            `cofactor.metrics`.
+
+        Returns
+        -------
+        float
+            Higher is better. Users who were not in training are left out, and so is what users had there; an item that
+            was not in training is missed.
+
+        Raises
+        ------
+        InvalidInputError
+            If nothing in X is new to a user of training.
+        """
+        from cofactor.metrics.topn import list_measure
+        from cofactor.metrics.user_means import user_mean
+
+        check_is_fitted(self)
+        measure, k = list_measure(metric)
+        given, seen = Interactions.read(X, y, counts=True), self._ratings_in_memory("ranking_score")
+        rows, columns = self.users_.index(given.users), self.items_.index(given.items)
+        if (columns < 0).any():
+            new = np.asarray(given.items)[columns < 0]
+            columns[columns < 0] = len(self.items_) + IdMap(new).index(new)
+        kept = rows >= 0
+        if given.values is not None and given.says != "ratings" and not self.predicts_ratings:
+            kept &= np.asarray(given.values, dtype=np.float64) > 0
+        users, owners = np.unique(rows[kept], return_inverse=True)
+        shape = len(users), max(len(self.items_), int(columns.max(initial=-1)) + 1)
+        indptr, entries = entries_of_rows(seen.indptr, users)
+        known = sparse.csr_array((np.ones(len(entries)), seen.indices[entries], indptr), shape=shape)
+        asked = sparse.csr_array((np.ones(len(owners)), (owners, columns[kept])), shape=shape).sign()
+        relevant = sparse.csr_array(asked - asked.multiply(known.sign()))
+        relevant.eliminate_zeros()
+        if not relevant.nnz:
+            problem = "holds nothing that is new to a user of training"
+            advice = "hold out a part of each user, with PerUserHoldout(), or fold new users in"
+            raise InvalidInputError(problem, argument="X", advice=advice)
+        found = cast(Any, self).recommend(self.users_.ids[users], k)
+        there = np.isfinite(found.scores)
+        lists = np.full(there.shape, -1, dtype=np.int64)
+        lists[there] = self.items_.index(found.items[there])
+        return float(user_mean(measure(lists, relevant, k)).mean)
 
     @property
     def predicts_ratings(self) -> bool:

@@ -19,7 +19,7 @@ from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTy
 from cofactor.frames import as_array, as_frame, as_series, collect
 from cofactor.model.convergence import callers_level
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.ids import IdMap, IdSelection
+from cofactor.ratings.ids import IdMap, IdSelection, read_otherwise
 from cofactor.ratings.interactions import read_pairs
 from cofactor.text import literal, plural, shorten, some_of
 from cofactor.typing import Ids, Pairs, SideName
@@ -132,6 +132,8 @@ class Lookup:
         if (rows < 0).any():
             bad = np.asarray(ids, dtype=object)[rows < 0].tolist()[0]
             advice = "fold new users in with fold_in(X, y) first" if side == "user" else "leave it out"
+            if (alike := read_otherwise(self._of(side), bad)) is not None:
+                advice = f"it is of type {type(bad).__name__}, and {literal(alike)} was; convert the ids"
             raise InvalidInputError(f"{side} {literal(bad)} was not in training: {advice}", argument=argument)
         return rows
 

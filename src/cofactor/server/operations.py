@@ -325,6 +325,12 @@ def _for_one(query: Query) -> dict[str, Any]:
             raise
         advice = "fold new users in with POST /v1/recommendations"
         raise NotInTrainingError(error.problem, argument="id", found=error.found, advice=advice) from None
+    except InvalidInputError as error:
+        name = next((one for one in question.asked.candidates or () if one in question.filters.names()), None)
+        if error.argument != "candidates" or name is None:
+            raise
+        advice = f"name a filter by candidates_filter={name}"
+        raise InvalidInputError(error.problem, argument="candidates", found=name, advice=advice) from None
     return found
 
 

@@ -19,7 +19,7 @@ from cofactor.datasets.formats import Source, open_data
 from cofactor.datasets.load import SETS_WITH_FEATURES
 from cofactor.datasets.readers.parquet import refuse_lost_beginning
 from cofactor.datasets.readers.ratings import read_ratings_or_interactions
-from cofactor.datasets.table import TableOptions
+from cofactor.datasets.table import Table, TableOptions
 from cofactor.errors import Argument, InvalidInputError, Place, Text
 from cofactor.files import START, display_name, read_bytes, to_utf8
 from cofactor.limits import MAX_LEVELS
@@ -73,7 +73,7 @@ class SmallTable:
         return Place(self.file, number) if self.names is None else Place(self.file, column=f"row {number}")
 
 
-def read_small_table(source: str, encoding: str, most: int | None = None) -> SmallTable:
+def read_small_table(source: str, encoding: str, most: int | None = None, value: str | None = None) -> SmallTable:
     """Read a small table: text, whatever separates its cells, Parquet, or a query of a database.
 
     Parameters
@@ -84,6 +84,9 @@ def read_small_table(source: str, encoding: str, most: int | None = None) -> Sma
         Of a text.
     most : int, optional
         Number of columns that are wanted, from the first one on: others of Parquet may have any type.
+    value : str, optional
+        What stands beside item ids, such as "boost": of Parquet and databases only these two columns are read. A boost
+        may be any number.
 
     Raises
     ------
@@ -100,9 +103,19 @@ def read_small_table(source: str, encoding: str, most: int | None = None) -> Sma
         return SmallTable(file, None, [[cell.strip() for cell in row] for row in rows])
     table = found.table(TableOptions(lambda *_: True, "ids"))
     assert table.names is not None
-    columns = [table.words(j, gaps=True) for j in range(table.n_columns)[:most]]
-    texts = [[column.values[code] for code in column.codes.tolist()] for column in columns]
-    return SmallTable(file, table.names, [list(row) for row in zip(*texts, strict=True)])
+    places: Sequence[int] = range(table.n_columns)[:most]
+    if value is not None:
+        places = find_item_and_value(table.names, value) or places
+    texts = [_texts(table, j, numbers=value == "boost" and k == 1) for k, j in enumerate(places)]
+    return SmallTable(file, tuple(table.names[j] for j in places), [list(row) for row in zip(*texts, strict=True)])
+
+
+def _texts(table: Table, position: int, *, numbers: bool) -> list[str]:
+    """Return the cells of a column as text; of ids, or of numbers, which may have a fraction."""
+    column = table.cells(position, gaps=True) if numbers else table.words(position, gaps=True)
+    if isinstance(column, np.ndarray):
+        return ["" if np.isnan(one) else str(one) for one in column.tolist()]
+    return [column.values[code] for code in column.codes.tolist()]
 
 
 def _cells(text: str, file: str) -> list[list[str]]:
@@ -681,7 +694,7 @@ def read_titles(source: str, encoding: str, what: str = "title") -> dict[str, st
     """
     if what == "title" and open_data(source).kind == "known":
         return {str(item): title for item, title in datasets.load_ratings(source).item_names.items()}
-    table = read_small_table(source, encoding, most=2)
+    table = read_small_table(source, encoding, most=2, value=what)
     places = find_item_and_value(table.names or next(iter(table.rows), []), what)
     item, said = (0, 1) if places is None else places
     found: dict[str, str] = {}
@@ -714,6 +727,8 @@ def interaction_notes(data: RatingDataset, ready: Ratings, why: str, duplicates:
         counts = "none of ratings" in why
         otherwise = ("; as ratings with ", Argument("bins", 5), ", which makes levels of counts") if counts else ()
         notes.append((f"read as what users interacted with, since {why}", *otherwise))
+    if data.description and (why or getattr(data, "kinds", None) is not None):
+        notes.append(data.description)
     if ready.kind_weights:
         kinds = ", ".join(f"{kind} {weight:g}" for kind, weight in ready.kind_weights.items())
         notes.append(f"lists are about what comes to a {next(iter(ready.kind_weights))}; events count so: {kinds}")

@@ -19,6 +19,7 @@ from cofactor.columns import (
     Column,
     ColumnsError,
     explicit_timestamp,
+    find_count,
     find_timestamp,
     guess_header,
     has_index,
@@ -631,6 +632,9 @@ def _interactions(
         X, counts, times = X[last], counts[last], None if times is None else times[last]
     kinds = None if named is None else np.array(named.values)[named.codes]
     text = f"{plural(len(X), 'interaction')} read from {table.file}, {origin(table.names, positions)}"
+    left = find_count(table.names or (), positions.values()) if "count" not in positions else None
+    if left is not None and table.names is not None:
+        text += f"; column {table.names[left]!r} is not read, and each row counts once, unless you name it as the count"
     more: dict[str, Any] = {"timestamps": times, "description": text, "n_dropped": n_rows - len(X), "kinds": kinds}
     return InteractionDataset(name, X, counts, None, **more)
 

@@ -17,6 +17,7 @@ from cofactor.checks import make_generator
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.metrics.labels import LABEL_METRICS, LabelMetric
 from cofactor.metrics.ratings import RATING_METRICS
+from cofactor.metrics.topn import list_measure
 from cofactor.model.convergence import NothingPredictedWarning
 from cofactor.model.named_splits import Task, parts_of, splitter_of
 from cofactor.model.progress import Monitor
@@ -28,6 +29,7 @@ from cofactor.model.selection.judges import (
     CutModel,
     Judge,
     LabelJudge,
+    ListJudge,
     RatingJudge,
     Settings,
     SplitData,
@@ -108,7 +110,10 @@ def select_parameters(
     >>> [(choice.parameters["alpha"], choice.rule) for choice in choices]
     [(1, 'global'), (1, 'plain'), (1000000.0, 'global'), (1000000.0, 'plain')]
     """
-    task = task_of(y)
+    lists = _lists_metric(estimator, y, metric)
+    task: Task = task_of(y) if lists is None else "ratings"
+    if lists is not None and validation is None:
+        validation = "per-user"
     cells = list(ParameterGrid(default_grid_of(estimator) if grid is None else grid))
     settings = list(ParameterGrid(prediction_grid or {}))
     check_consistent_length(X, y)
@@ -119,7 +124,9 @@ def select_parameters(
     X = pairs_for(estimator, pairs, times)
     parts = [SplitData(X, y, *rows) for rows in splits]
     judge: Judge
-    if task == "ratings":
+    if lists is not None:
+        judge = ListJudge(seeded(estimator, random_state, levels), parts, settings, lists)
+    elif task == "ratings":
         model = seeded(estimator, random_state, levels)
         scale = np.unique(np.asarray(y)) if levels is None else levels
         judge = RatingJudge(model, parts, settings, _rating_metric(metric), scale)
@@ -213,7 +220,7 @@ def task_of(y: Any) -> Task:
     if y is None:
         raise InvalidInputError(
             "a choice of parameters splits the data, and needs y: pass pairs with their ratings, or features with "
-            "labels"
+            "labels; of interactions alone also name the metric, such as metric='ndcg@10'"
         )
     return "ratings" if len(np.shape(y)) == 1 else "labels"
 
@@ -276,11 +283,29 @@ def seeded(estimator: Any, seed: Any, levels: ArrayLike | None = None) -> Any:
     return model.set_params(**unset)
 
 
+def _lists_metric(estimator: Any, y: Any, metric: Any) -> str | None:
+    """Return the measure of recommended lists by which to choose; None where predictions are measured."""
+    if y is not None and task_of(y) != "ratings":
+        return None
+    ranks = hasattr(estimator, "ranking_score")
+    if metric is None:
+        return "ndcg@10" if ranks and not hasattr(estimator, "predict") else None
+    if not isinstance(metric, str) or "@" not in metric:
+        return None
+    list_measure(metric)
+    if not ranks:
+        problem = f"is of recommended lists, and {type(estimator).__name__} makes none"
+        raise InvalidInputError(problem, argument="metric", found=metric, advice="use a model of cofactor.ratings")
+    return metric
+
+
 def _rating_metric(metric: Any) -> Callable[[Any, Any, Any], float]:
     name = "mae" if metric is None else metric
     if name not in RATING_METRICS:
         raise InvalidInputError(
-            f"expected one of {', '.join(map(repr, RATING_METRICS))}", argument="metric", found=metric
+            f"expected one of {', '.join(map(repr, RATING_METRICS))}, or of lists, such as 'ndcg@10'",
+            argument="metric",
+            found=metric,
         )
     return RATING_METRICS[name]
 

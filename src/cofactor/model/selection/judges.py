@@ -100,9 +100,9 @@ class SplitData:
     """A training part, what is folded in after the fit if anything is, and the held-out part."""
 
     def __init__(self, X: Any, y: Any, train: Rows, fold_in: Rows | None, test: Rows) -> None:
-        self.X, self.y = _safe_indexing(X, train), _safe_indexing(y, train)
-        self.fold_in = None if fold_in is None else (_safe_indexing(X, fold_in), _safe_indexing(y, fold_in))
-        self.test_X, self.test_y = _safe_indexing(X, test), _safe_indexing(y, test)
+        self.X, self.y = _rows(X, train), _rows(y, train)
+        self.fold_in = None if fold_in is None else (_rows(X, fold_in), _rows(y, fold_in))
+        self.test_X, self.test_y = _rows(X, test), _rows(y, test)
 
     def share(self, estimator: Any, cells: Sequence[Settings]) -> None:
         """Prepare the features once, for all cells."""
@@ -110,6 +110,11 @@ class SplitData:
         if space is not None:
             self.X = space(self.X, self.y)
             self.test_X = self.X.other(self.test_X)
+
+
+def _rows(values: Any, rows: Rows) -> Any:
+    """Return some rows; None of None, as interactions have no y."""
+    return None if values is None else _safe_indexing(values, rows)
 
 
 def feature_space_of(estimator: Any, cells: Sequence[Settings]) -> Callable[[Any, Any], Any] | None:
@@ -179,6 +184,18 @@ class RatingJudge(Judge):
     def found(self, model: Any, part: SplitData) -> float:
         """Return the error on the held-out ratings."""
         return float(self.metric(part.test_y, model.predict(part.test_X), self.levels))
+
+
+class ListJudge(Judge):
+    """By a measure of the lists that a model recommends."""
+
+    def __init__(self, estimator: Any, parts: Sequence[SplitData], settings: list[dict[str, Any]], metric: str) -> None:
+        super().__init__(estimator, parts, settings)
+        self.metric = metric
+
+    def found(self, model: Any, part: SplitData) -> float:
+        """Return the measure of lists for the held-out interactions."""
+        return float(model.ranking_score(part.test_X, part.test_y, metric=self.metric))
 
 
 class LabelJudge(Judge):

@@ -50,7 +50,9 @@ class Search(Estimator):
     grid : dict of str to list, or a list of such dicts, optional
         Values to try, as for scikit-learn's ``ParameterGrid``; by default ``estimator.default_grid()``.
     metric : str or LabelMetric, optional
-        A name in `cofactor.metrics.RATING_METRICS` or `cofactor.metrics.LABEL_METRICS`; by default "mae" or "micro_f1".
+        A name in `cofactor.metrics.RATING_METRICS` or `cofactor.metrics.LABEL_METRICS`, or of recommended lists as
+        `cofactor.evaluation.ranking_scorer` takes it, such as "recall@20"; by default "mae" or "micro_f1", and
+        "ndcg@10" of models of interactions.
     prediction_grid : dict of str to list, or a list of such dicts, optional
         Values of parameters that only matter to predictions, such as ``alpha_predict`` of `OMF`: every cell is fitted
         once, and measured with each.
@@ -61,7 +63,8 @@ class Search(Estimator):
         How to hold data out: a protocol ("holdout", "weak", "strong", "kfold", "time", "user-last", "per-user" or
         "new-users" of ratings;
         "kfold", "holdout" or "stratified" of labels), a share, a number of folds, an object with ``split(X, y)``, or
-        pairs of training and held-out rows. By default "holdout" for ratings, a fifth of the instances for labels.
+        pairs of training and held-out rows. By default "holdout" for ratings, "per-user" for lists, a fifth of the
+        instances for labels.
     n_splits : int, default=3
         Number of splits, or folds, of a protocol.
     levels : array-like of shape (R,), optional
@@ -128,7 +131,7 @@ class Search(Estimator):
     callback: Callback | None = param(default=None)
     verbose: int = param(default=0)
 
-    def fit(self, X: Pairs | Features, y: RatingValues | Labels, *, time: ArrayLike | None = None) -> Self:
+    def fit(self, X: Pairs | Features, y: RatingValues | Labels = None, *, time: ArrayLike | None = None) -> Self:
         """Choose, and fit to everything.
 
         Parameters
@@ -136,7 +139,7 @@ class Search(Estimator):
         X : array of shape (n, 2), list of pairs, or frame of two columns; or features of shape (n, D)
             User id and item id of each rating; or features of instances.
         y : array-like of shape (n,) or (n, L)
-            The ratings; or labels, whose form predictions will have.
+            The ratings; or labels, whose form predictions will have. Interactions have counts, or none.
         time : array-like of shape (n,), optional
             When each rating was given, for splits by time, and for models that know time. By default X has it in a
             third column, as it does where such a model is to predict.
@@ -161,7 +164,7 @@ class Search(Estimator):
         choices: dict[str, Choice] = {}
         for choice in results:
             choices.setdefault(choice.rule if choice.rule in (PLAIN, OWN, AUTO) else "learned", choice)
-        if task_of(y) == "ratings":
+        if y is None or task_of(y) == "ratings":
             X = pairs_for(self.estimator, *timed_pairs(X, time))
         estimators, seconds = self._fitted(choices, X, y)
         self.results_, self.choices_, self.estimators_, self.seconds_ = results, choices, estimators, seconds
@@ -173,9 +176,9 @@ class Search(Estimator):
         """Fit to everything with each choice, once where they differ in the threshold alone; and the seconds."""
         began = time.perf_counter()
         if OWN in choices:
-            ratings = task_of(y) == "ratings"
+            ratings = y is None or task_of(y) == "ratings"
             base = seeded(self.estimator, self.random_state, self.levels) if ratings else self.estimator
-            y = np.asarray(y) if ratings else y
+            y = np.asarray(y) if ratings and y is not None else y
             model = with_parameters(base, choices[OWN].parameters).fit(X, y)
             return {OWN: model}, {OWN: time.perf_counter() - began}
         fitted: list[tuple[dict[str, Any], Any, float]] = []
@@ -278,7 +281,7 @@ class Search(Estimator):
             scores = model.decision_function(X) if hasattr(model, "decision_function") else None
             yield name, model.predict(X), scores
 
-    def score(self, X: Pairs | Features, y: RatingValues | Labels) -> float:
+    def score(self, X: Pairs | Features, y: RatingValues | Labels = None) -> float:
         """Return micro-F1 of predicted labels, in a frame matched by name; of ratings what the model returns.
 
         Parameters
@@ -287,7 +290,8 @@ class Search(Estimator):
         """
         check_is_fitted(self)
         ours = hasattr(last_step(self.best_estimator_), "label_names_")  # others return accuracy, and know no names
-        return self.best_estimator_.score(X, y) if ours or task_of(y) == "ratings" else micro_f1(y, self.predict(X))
+        own = ours or y is None or task_of(y) == "ratings"
+        return self.best_estimator_.score(X, y) if own else micro_f1(y, self.predict(X))
 
     @property
     def scale_(self) -> Any:

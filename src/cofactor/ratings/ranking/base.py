@@ -267,6 +267,16 @@ class ImplicitModel(InteractionModel):
         self.popularity_ = item_masses(interactions) / max(self.n_trained_, 1)
         self.counted_ = interactions.weights is not None
 
+    def score(self, X: Any, y: RatingValues = None) -> float:
+        """Return nDCG@10 of lists of unseen items for held-out interactions; see `ranking_score`.
+
+        Parameters
+        ----------
+        X, y
+            As there.
+        """
+        return self.ranking_score(X, y)
+
     # ---------------------------------------------------------------- scores
 
     def decision_function(self, X: Pairs) -> NDArray[Any]:

@@ -658,9 +658,14 @@ class Recommender(InteractionModel):
         """
         return self._predicting().decision_function(X, time=time)
 
-    @offered_if(_check_predicts)
-    def score(self, X: Any, y: ArrayLike | None = None, *, time: ArrayLike | None = None) -> float:
-        """Return minus the mean absolute error of `predict`; X may hold the ratings, see `RatingModel.score`."""
+    def score(self, X: Any, y: RatingValues = None, *, time: ArrayLike | None = None) -> float:
+        """Return nDCG@10 of lists, see `ranking_score`; of a fit to ratings minus the mean absolute error of `predict`.
+
+        X may hold the ratings, see `RatingModel.score`.
+        """
+        check_is_fitted(self)
+        if not self.predicts_ratings:
+            return self.ranking_score(X, y)
         return self._predicting().score(X, y, time=time)
 
     def _predicting(self) -> RatingModel:
