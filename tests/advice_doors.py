@@ -262,6 +262,9 @@ cofactor predict semi.cofactor weather.csv
 cofactor predict unnamed.cofactor sky.csv
     unnamed.predict(tagged.X)
     Ridge.fit(pd.DataFrame({'wind': range(9)}), pd.DataFrame({'sail': [0, 1, 1] * 3}))
+cofactor predict chance.cofactor sky.csv --scores --at-most 1
+    cofactor predict chance.cofactor sky.csv --scores
+    cofactor predict chance.cofactor sky.csv --at-most 1
 cofactor predict piped.cofactor sky.csv
     cofactor.load('piped.cofactor').predict(F)
     cofactor serve piped.cofactor --port 0
