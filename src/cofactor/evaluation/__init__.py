@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from cofactor.evaluation.labels import evaluate_labels as evaluate_labels
     from cofactor.evaluation.labels import fold_means as fold_means
     from cofactor.evaluation.protocols import FoldInScorer as FoldInScorer
-    from cofactor.evaluation.protocols import RankingScorer as RankingScorer
     from cofactor.evaluation.protocols import evaluate as evaluate
     from cofactor.evaluation.protocols import ranking_scorer as ranking_scorer
     from cofactor.evaluation.recommendations import RecommendationScores as RecommendationScores

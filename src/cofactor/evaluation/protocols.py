@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -320,29 +321,12 @@ class FoldInScorer:
         return -self.metric(y, folded.predict(X))
 
 
-class RankingScorer:
-    """Scorer of recommended lists for scikit-learn; see `ranking_scorer`.
-
-    Parameters
-    ----------
-    metric : str
-        As of `ranking_scorer`.
-    """
-
-    def __init__(self, metric: str) -> None:
-        list_measure(metric)
-        self.metric = metric
-
-    def __repr__(self) -> str:
-        return f"ranking_scorer({self.metric!r})"
-
-    def __call__(self, model: Any, X: Any, y: Any = None) -> float:
-        """Return the mean over users of the held-out rows X, y."""
-        inner = getattr(model, "best_estimator_", model)
-        return float(inner.ranking_score(X, y, metric=self.metric))
+def _list_score(model: Any, X: Any, y: Any = None, *, metric: str) -> float:
+    """Return the mean of a measure over the users of held-out rows X, y."""
+    return float(getattr(model, "best_estimator_", model).ranking_score(X, y, metric=metric))
 
 
-def ranking_scorer(metric: str = "ndcg@10") -> RankingScorer:
+def ranking_scorer(metric: str = "ndcg@10") -> Callable[..., float]:
     """Return a scorer of recommended lists for ``cross_validate`` and ``GridSearchCV`` of scikit-learn.
 
     Parameters
@@ -352,7 +336,7 @@ def ranking_scorer(metric: str = "ndcg@10") -> RankingScorer:
 
     Returns
     -------
-    RankingScorer
+    callable
         Called with a fitted model and held-out rows, it returns their ``ranking_score``.
 
     Examples
@@ -366,4 +350,5 @@ def ranking_scorer(metric: str = "ndcg@10") -> RankingScorer:
     >>> sorted(cross_validate(EASE(), data.X, cv=PerUserHoldout(random_state=0), scoring=scorers))
     ['fit_time', 'score_time', 'test_ndcg@10', 'test_recall@20']
     """
-    return RankingScorer(metric)
+    list_measure(metric)
+    return partial(_list_score, metric=metric)

@@ -326,7 +326,7 @@ def _for_one(query: Query) -> dict[str, Any]:
         advice = "fold new users in with POST /v1/recommendations"
         raise NotInTrainingError(error.problem, argument="id", found=error.found, advice=advice) from None
     except InvalidInputError as error:
-        name = next((one for one in question.asked.candidates or () if one in question.filters.names()), None)
+        name = next((one for one in query.asked.candidates or () if one in query.filters.names()), None)
         if error.argument != "candidates" or name is None:
             raise
         advice = f"name a filter by candidates_filter={name}"
