@@ -1,7 +1,7 @@
 """Draws of rows of factors from their conditional distribution, given the rows of the other side and their products.
 
 Row i has the distribution N(A⁻¹b, A⁻¹) with A = P + Σ_k ω_k φφᵀ and b = s + Σ_k ω_k φ t_k, where φ is what `table` has
-of the entry's column, see `lined_up`, t is the target less what the table takes off it, and P and s are the precision
+of the entry's column, see `pad_features`, t is the target less what the table takes off it, and P and s are the precision
 of the prior and its product with the prior's mean. Weights ω come by their `roots`, one for all if there is only one.
 
 The same functions serve users (CSR) and items (CSC). `lo, hi` is the range of rows; `indptr, indices` the pattern;
@@ -61,7 +61,7 @@ def set_scores(start, end, indices, table, own, x):  # type: ignore[no-untyped-d
 
 @exact
 def own_table(indices, other, biased, zero):  # type: ignore[no-untyped-def]
-    """Return a table, as of `lined_up`, of the rows that some entries belong to, and where in it each is.
+    """Return a table, as of `pad_features`, of the rows that some entries belong to, and where in it each is.
 
     With `biased`, their last column is a bias: it is taken off targets, and a one stands in its place. The table is in
     the precision of `zero`.

@@ -78,7 +78,7 @@ def draw_hinge_rows(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Draw λ and θ of the rows lo..hi, as `draw_scales_and_thresholds` does.
 
-    `table` has the rows of the other side, see `lined_up`.
+    `table` has the rows of the other side, see `pad_features`.
     """
     for i in range(lo, hi):
         here = slice(indptr[i], indptr[i + 1])
