@@ -257,8 +257,8 @@ def draw_ordinal_rows(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Draw thresholds and z of the rows lo..hi, each as `draw_thresholds_and_latent` does.
 
-    `table` has the rows of the other side, with their biases, see `pad_features`. `drift` is what is added to the score of
-    each rating, an array of them, or an empty one for nothing.
+    `table` has the rows of the other side, with their biases, see `pad_features`. `drift` is what is added to the score
+    of each rating, an array of them, or an empty one for nothing.
     """
     n_most, n_gaps = most(lo, hi, indptr), gaps.shape[1]
     scores, theta, room = empty(n_most, np.float32), empty(n_gaps + 2), room_for(n_most, n_gaps)

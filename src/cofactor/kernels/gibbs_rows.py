@@ -1,8 +1,9 @@
 """Draws of rows of factors from their conditional distribution, given the rows of the other side and their products.
 
 Row i has the distribution N(A⁻¹b, A⁻¹) with A = P + Σ_k ω_k φφᵀ and b = s + Σ_k ω_k φ t_k, where φ is what `table` has
-of the entry's column, see `pad_features`, t is the target less what the table takes off it, and P and s are the precision
-of the prior and its product with the prior's mean. Weights ω come by their `roots`, one for all if there is only one.
+of the entry's column, see `pad_features`, t is the target less what the table takes off it, and P and s are the
+precision of the prior and its product with the prior's mean. Weights ω come by their `roots`, one for all if there is
+only one.
 
 The same functions serve users (CSR) and items (CSC). `lo, hi` is the range of rows; `indptr, indices` the pattern;
 targets and roots are in the order of users, and `position` says where in them a column entry stands (an empty array:
