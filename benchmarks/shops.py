@@ -260,21 +260,20 @@ def table_of_fits(file: Path, old: Path | None) -> str:
         cells = [one for one in read(file) if one["set"] == name]
         if not cells:
             continue
-        earlier = [before[key] for one in cells if (key := (one["set"], one["seed"])) in before]
         own = [user_mean(np.array(one["ndcg"])) for one in cells]
         row = [name, len(cells), "{:,} × {:,}".format(*cells[0]["shape"]), f"{cells[0]['n']:,}"]
-        row += [f"{np.mean([one['cpu'] for one in earlier]):.1f}" if earlier else ""]
-        row += [f"{np.mean([one['cpu'] for one in cells]):.1f}", f"{max(one['peak'] for one in cells):.1f}"]
+        row += [f"{np.mean([one[key] for one in cells]):.1f}" for key in ("wall", "cpu")]
+        row += [f"{max(one['peak'] for one in cells):.1f}"]
         row += [f"{np.mean([one.mean for one in own]):.4f} ± {np.mean([one.error for one in own]):.4f}"]
-        gaps = [
-            user_mean(np.array(one["ndcg"]) - np.array(before[one["set"], one["seed"]]["ndcg"]))
-            for one in cells
-            if (one["set"], one["seed"]) in before
-        ]
-        row += [f"{np.mean([g.mean for g in gaps]):+.4f} ± {np.mean([g.error for g in gaps]):.4f}" if gaps else ""]
-        rows.append([*row, " / ".join(dict.fromkeys(", ".join(one["parts"]) for one in cells))])
-    header = ["set", "splits", "users × items", "interactions", "CPU s before", "CPU s", "GiB", "nDCG@10"]
-    return table([*header, "nDCG@10 less before", "what it is made of"], rows)
+        row += [" / ".join(dict.fromkeys(", ".join(one["parts"]) for one in cells))]
+        if old is not None:
+            pairs = [(one, before[key]) for one in cells if (key := (one["set"], one["seed"])) in before]
+            gaps = [user_mean(np.array(one["ndcg"]) - np.array(earlier["ndcg"])) for one, earlier in pairs]
+            row += [f"{np.mean([earlier['cpu'] for _, earlier in pairs]):.1f}" if pairs else ""]
+            row += [f"{np.mean([g.mean for g in gaps]):+.4f} ± {np.mean([g.error for g in gaps]):.4f}" if gaps else ""]
+        rows.append(row)
+    header = ["set", "splits", "users × items", "interactions", "s", "CPU s", "GiB", "nDCG@10", "what it is made of"]
+    return table([*header, *([] if old is None else ["CPU s before", "nDCG@10 less before"])], rows)
 
 
 def read(file: Path) -> list[dict[str, Any]]:
