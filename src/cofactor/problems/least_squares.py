@@ -406,8 +406,8 @@ class LeastSquaresPart(RowsPart):
         return self.problem.losses.evaluate(self.k, self.arrays, self._slopes(), question, gradient=False)
 
     def _slopes(self) -> dict[str, NDArray[Any]]:
-        """Return room for the gradient by the arrays of rows."""
-        return {name: np.empty_like(self.arrays[name]) for name in self.problem.losses.of_rows}
+        """Return zeros for the gradient by the arrays of rows, to which a value alone adds that of penalties."""
+        return {name: np.zeros_like(self.arrays[name]) for name in self.problem.losses.of_rows}
 
 
 class ColumnsInShards(SharedColumns):
