@@ -213,7 +213,7 @@ def test_a_decision_needs_probabilities(data: Any) -> None:
         LabelRidge(decide_for={"presicion": 0.9}).fit(data.X, data.Y)
 
 
-@pytest.mark.parametrize("change", ["shape", "range", "wanted"])
+@pytest.mark.parametrize("change", ["shape", "range", "wanted", "nothing wanted"])
 def test_damaged_decisions_are_refused(model: LabelRidge, change: str) -> None:
     state = model.set_decision(precision=0.9).decision_.to_state()
     if change == "shape":
@@ -221,6 +221,6 @@ def test_damaged_decisions_are_refused(model: LabelRidge, change: str) -> None:
     elif change == "range":
         state["calibration"] = {**state["calibration"], "target_cuts": np.full((2, 50, 5), 7, np.float32)}
     else:
-        state["wanted"] = {"at_most": -1}
+        state["wanted"] = {} if change == "nothing wanted" else {"at_most": -1}
     with pytest.raises(InvalidInputError):
         type(model.decision_).from_state(state).check(4)

@@ -835,9 +835,9 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         return self
 
     def _asked(self, wanted: Mapping[str, Any]) -> Decision:
-        """Return the decision that is asked for, see `set_decision`; of constant labels that which there is."""
-        check_targets(wanted)
+        """Return the decision that is asked for, see `set_decision`; constant labels keep the one they have."""
         if self.constant_.all():
+            check_targets(wanted)
             return self.decision_
         found = self.decision_.asked(wanted, self.label_names_)
         warn_of_unreached(found, type(self).__name__)

@@ -989,10 +989,10 @@ class Decision:
             )
         at_least, at_most = self.wanted.get("at_least", 0), self.wanted.get("at_most")
         is_bounded = bool(at_least) or at_most is not None
-        if chances is None and (self.rule.takes == "probabilities" or is_bounded):
-            chances = self.proba(scores)
-        on = self.rule.apply(scores if self.rule.takes == "scores" or chances is None else chances)
-        return bounded(on, chances, at_least, at_most) if is_bounded and chances is not None else on
+        by_chances = self.rule.takes == "probabilities"
+        p: Any = self.proba(scores) if chances is None and (by_chances or is_bounded) else chances
+        on = self.rule.apply(p if by_chances else scores)
+        return bounded(on, p, at_least, at_most) if is_bounded else on
 
     def asked(self, wanted: Mapping[str, Any], names: NDArray[Any]) -> Self:
         """Return the decision that a user asks for, see `LabelModel.set_decision`.
@@ -1067,6 +1067,8 @@ class Decision:
         if not isinstance(self.wanted, Mapping):
             raise InvalidInputError("what a decision was asked for must be a mapping")
         check_targets(self.wanted)
+        if self.name in ("precision", "recall") and self.name not in self.wanted:
+            raise InvalidInputError(f"the rule {self.name!r} does not say what it is for")
         if self.calibration is not None:
             self.calibration.check(n_labels)
         elif self.rule is not None and self.rule.takes == "probabilities":

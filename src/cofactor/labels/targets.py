@@ -190,7 +190,7 @@ def cut_of_share(cuts: NDArray[np.float32], kind: str, share: float, each_label:
     """
     k = int(np.searchsorted(SHARES, share - 1e-9))
     found = cuts[("precision", "recall").index(kind), k].astype(np.float64)
-    return np.minimum(found[:-1], NEVER) if each_label else min(float(found[-1]), NEVER)
+    return _as_cut(found[:-1] if each_label else found[-1])
 
 
 def highest_precision(cuts: NDArray[np.float32]) -> float:
@@ -220,8 +220,7 @@ def cut_of_costs(costs: Any, names: NDArray[Any]) -> Any:
     on, off = (_of_labels("costs", cost, names) for cost in costs)
     if not (np.all(on > 0) and np.all(off > 0)):
         raise InvalidInputError("expected numbers above 0", argument="costs", found=costs)
-    cut = on / (on + off)
-    return np.minimum(cut, NEVER) if cut.ndim else min(float(cut), NEVER)
+    return _as_cut(on / (on + off))
 
 
 def cuts_given(cuts: Any, names: NDArray[Any], otherwise: Any) -> Any:
@@ -242,18 +241,24 @@ def cuts_given(cuts: Any, names: NDArray[Any], otherwise: Any) -> Any:
     array([0.3, 0.5])
     """
     if hasattr(cuts, "keys"):
-        places = label_positions(cuts.keys(), names)
+        by_name = dict(cuts.items())
         found = np.full(len(names), np.nan) if otherwise is None else np.broadcast_to(otherwise, len(names)).copy()
-        found[places] = [cuts[name] for name in cuts.keys()]  # noqa: SIM118  a Series iterates over its values
+        found[label_positions(by_name, names)] = list(by_name.values())
         left = [str(name) for name in names[np.isnan(found)]]
         if left:
-            what = f"{plural(len(left), 'label')} has no cut: {shorten(left)}"
+            what = f"{plural(len(left), 'label has', 'labels have')} no cut: {shorten(left)}"
             raise InvalidInputError(what, argument="cuts", advice="give each label one")
     else:
         found = _of_labels("cuts", cuts, names)
     if not ((found >= 0) & (found <= 1)).all():
         raise InvalidInputError("expected probabilities, from 0 to 1", argument="cuts", found=cuts)
-    return np.minimum(found, NEVER) if found.ndim else min(float(found), NEVER)
+    return _as_cut(found)
+
+
+def _as_cut(found: NDArray[np.float64]) -> Any:
+    """Return the cut of a rule, `NEVER` at most: a number, or an array of one for each label."""
+    cut = np.minimum(found, NEVER)
+    return cut if np.ndim(cut) else float(cut)
 
 
 def _of_labels(argument: str, given: Any, names: NDArray[Any]) -> NDArray[np.float64]:
@@ -268,16 +273,16 @@ def _of_labels(argument: str, given: Any, names: NDArray[Any]) -> NDArray[np.flo
     return found
 
 
-def bounded(on: NDArray[np.bool_], order: NDArray[Any], at_least: int, at_most: int | None) -> NDArray[np.bool_]:
+def bounded(on: NDArray[np.bool_], chances: NDArray[Any], at_least: int, at_most: int | None) -> NDArray[np.bool_]:
     """Return labels of which each instance has at least and at most so many: the likeliest join, and remain.
 
     Parameters
     ----------
     on : ndarray of shape (n, L), bool
-    order : ndarray of shape (n, L)
-        Probabilities, or scores: the higher, the likelier.
+    chances : ndarray of shape (n, L)
+        Probabilities of the labels.
     at_least, at_most : int
-        Labels that are never on do not join.
+        Labels of probability 0 do not join.
 
     Examples
     --------
@@ -292,12 +297,11 @@ def bounded(on: NDArray[np.bool_], order: NDArray[Any], at_least: int, at_most: 
     if not len(rows):
         return on
     on = on.copy()
-    ranked = np.lexsort((-order[rows], ~on[rows]), axis=1)
+    ranked = np.lexsort((-chances[rows], ~on[rows]), axis=1)
     chosen = np.arange(on.shape[1]) < np.clip(counts[rows], at_least, most)[:, None]
-    few_on = np.zeros((len(rows), on.shape[1]), dtype=np.bool_)
-    np.put_along_axis(few_on, ranked, chosen, axis=1)
-    possible = order[rows] > (0 if order.min() >= 0 else -1e8)
-    on[rows] = few_on & (possible | on[rows])
+    found = np.zeros(chosen.shape, dtype=np.bool_)
+    np.put_along_axis(found, ranked, chosen, axis=1)
+    on[rows] = found & ((chances[rows] > 0) | on[rows])
     return on
 
 

@@ -320,8 +320,8 @@ Row = list[float] | dict[str, Value] | str
 class DecisionQuery(Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """How to decide which labels are on: for a precision or a recall, by costs or cuts, with so many labels."""
 
-    precision: Annotated[float, Meta(description="This share of the labels that are told is right.")] | None = None
-    recall: Annotated[float, Meta(description="This share of the labels that are on is told.")] | None = None
+    precision: Annotated[float, Meta(description="Share of the returned labels that are right.")] | None = None
+    recall: Annotated[float, Meta(description="Share of the true labels that are returned.")] | None = None
     each_label: Annotated[bool, Meta(description="Each label by itself, not all together.")] = False
     costs: (
         Annotated[list[float], Meta(description="Of a label that is wrongly on, and one that is wrongly off.")] | None
