@@ -309,6 +309,9 @@ datasets.make_labels(20, 16, 8, cardinality=2)[0].split()
     ... cardinality=2)[0].take(next(iter(model_selection.KFold(2).split(np.eye(20))))[0])
 # ------------------------------------------------------------------ models of labels
 # What they are given.
+labels.ClassifierChain().fit(features, tags).drop_labels([1])
+    labels.ClassifierChain().fit(features, tags[:, [0, 2, 3]])
+    labels.LabelRidge().fit(features, tags).drop_labels([1])
 labels.LabelRidge().fit(features)
     labels.LabelRidge().fit(features, y=tags)
 labels.LabelRidge().fit(features, tags[:, 0])

@@ -8,7 +8,7 @@ word that is new, and their median overflows. Their state, set from a file, woul
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from itertools import chain, groupby
 from typing import Any, NamedTuple, Self, TypeAlias
@@ -397,6 +397,36 @@ class Schema:
         known = {*self.drop, *([self.id] if self.id else ()), *(() if labels is None else self.labels)}
         more = (name for name in names if name in known and name not in (id, *drop))
         return self.labels if labels is None else labels, (*drop, *more), id
+
+    def with_labels(self, names: Mapping[str, str | None]) -> Self:
+        """Return the schema of tables in which some labels, columns or tags, are called otherwise, or are left out.
+
+        Parameters
+        ----------
+        names : mapping from str to str or None
+            New names of labels; None for one that is left out from now on.
+
+        Raises
+        ------
+        InvalidInputError
+            If a column would be called as another one that is no label.
+
+        Examples
+        --------
+        >>> Schema(("wind",), ("sea", "sun", "ski")).with_labels({"sun": "sunny", "ski": None}).labels
+        ('sea', 'sunny')
+        """
+        listed = self.label_sep is not None
+        found = tuple(
+            new for name in (self.tags if listed else self.labels) if (new := names.get(name, name)) is not None
+        )
+        if listed:
+            return replace(self, tags=found)
+        taken = next((name for name in found if name in {*self.features, *self.drop, self.id}), None)
+        if taken is not None:
+            raise InvalidInputError(f"the table has a column {taken!r} that is no label", argument="names")
+        gone = tuple(name for name in self.labels if names.get(name, name) is None)
+        return replace(self, labels=found, drop=(*self.drop, *gone))
 
     @classmethod
     def learn(

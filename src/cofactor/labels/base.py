@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import isfunction
@@ -33,7 +33,7 @@ from cofactor.checks import (
     relative_weights,
 )
 from cofactor.chunked import batches, take_rows, zip_chunks
-from cofactor.errors import Argument, InputWarning, InvalidInputError
+from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.calibration import CONSTANT_SCORE, COVERS, Calibration
 from cofactor.labels.data import (
@@ -42,6 +42,7 @@ from cofactor.labels.data import (
     as_labels,
     check_coding,
     check_known,
+    checked_names,
     features_to_score,
     in_trained_order,
     is_dataset,
@@ -73,6 +74,7 @@ from cofactor.labels.decisions import (
 from cofactor.labels.explaining import NO_PARTS, Explainer, ScoreParts
 from cofactor.labels.features import CheckedFeatures, as_features, check_n_features, warn_of_copies
 from cofactor.labels.learners import LEARNERS
+from cofactor.labels.learners.base import Learner
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import (
     OF_DENSE,
@@ -183,6 +185,9 @@ class Capabilities:
         Whether it decodes label sets by itself, with ``threshold="joint"``.
     explanations : bool
         Whether its scores are sums over features or instances, so that `LabelModel.explain` can show them.
+    separate_labels : bool
+        Whether what it learns of each label stands in rows or columns of its own, so that `LabelModel.drop_labels` can
+        leave labels out.
     shared_space : bool or None
         Where fits can share one `FeatureSpace`, whether this has an intercept; None where they cannot.
     scale_error : callable or None
@@ -196,6 +201,7 @@ class Capabilities:
     probabilities: bool = False
     label_sets: bool = False
     explanations: bool = False
+    separate_labels: bool = False
     shared_space: bool | None = None
     scale_error: Callable[[CheckedFeatures, sparse.csr_array], float] | None = field(default=None, repr=False)
 
@@ -292,13 +298,17 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
 
     def _check_explains(self) -> None:
         """Refuse a model that cannot explain, and name those that can."""
-        if self.capabilities.explanations:
-            return
-        able = [kind for kind in self._kinds() if kind().capabilities.explanations and not isinstance(self, kind)]
-        raise InvalidInputError(
-            f"the scores of this {type(self).__name__} are no sum over features or instances, and cannot be explained",
-            advice=f"those of {', '.join(kind.__name__ for kind in able)} can",
-        )
+        if not self.capabilities.explanations:
+            raise InvalidInputError(
+                f"the scores of this {type(self).__name__} are no sum over features or instances, and cannot be "
+                "explained",
+                advice=f"those of {self._others_with('explanations')} can",
+            )
+
+    def _others_with(self, capability: str) -> str:
+        """Return which other models have a capability."""
+        able = (kind for kind in self._kinds() if getattr(kind().capabilities, capability))
+        return ", ".join(kind.__name__ for kind in able if not isinstance(self, kind))
 
     def _capabilities(self) -> Capabilities:
         """Return what the model can do; by default what it has methods for."""
@@ -842,6 +852,106 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         found = self.decision_.asked(wanted, self.label_names_)
         warn_of_unreached(found, type(self).__name__)
         return found
+
+    def rename_labels(self, names: Mapping[Any, Any]) -> Self:
+        """Call labels otherwise; nothing else changes.
+
+        Parameters
+        ----------
+        names : mapping
+            New names by the old ones. Labels that are not in it keep theirs; two may change places.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no label of an old name, or two would have the same one.
+
+        Notes
+        -----
+        The schema of a model that was fitted to a table follows: other tables are read by the new names. Parameters
+        that name labels, such as `class_weight`, stay as they were given.
+
+        Examples
+        --------
+        >>> from cofactor.labels import LabelRidge
+        >>> model = LabelRidge().fit([[0.0], [1.0], [2.0], [3.0]], [[1], [1], [0], [0]], label_names=["film"])
+        >>> model.rename_labels({"film": "cinema"}).label_names_
+        array(['cinema'], dtype=object)
+        """
+        check_is_fitted(self)
+        if not isinstance(names, Mapping):
+            raise InvalidTypeError("expected a mapping, new names by old ones", argument="names", found=names)
+        renamed = self.label_names_.copy()
+        renamed[label_positions(names, self.label_names_)] = list(names.values())
+        self._relabel(checked_names(renamed.tolist(), len(renamed)).tolist())
+        return self
+
+    def drop_labels(self, labels: Iterable[Any]) -> Self:
+        """Forget labels; scores of the others stay what they are.
+
+        Parameters
+        ----------
+        labels : iterable
+            Names of the labels, not of all.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no label of a name, none would be left, or labels depend on each other in this model: in chains,
+            trees, random fields and label sets. Then fit it again.
+
+        Notes
+        -----
+        How the others are decided stays, too: numbers of a label are its own, and what all labels share, such as one
+        cut, is that of the fit. Where a probability looks at the other labels of the instance (`Calibration`), those
+        that are gone do not count any more. The schema of a model that was fitted to a table follows: columns of these
+        labels are left out.
+
+        Examples
+        --------
+        >>> from cofactor.labels import LabelRidge
+        >>> Y = [[1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1]]
+        >>> model = LabelRidge().fit([[0.0], [1.0], [2.0], [3.0]], Y, label_names=["sea", "sun", "ski"])
+        >>> model.drop_labels(["sun"]).label_names_
+        array(['sea', 'ski'], dtype=object)
+        """
+        check_is_fitted(self)
+        if not self.capabilities.separate_labels:
+            raise InvalidInputError(
+                f"what this {type(self).__name__} learned of a label depends on others, so that none can be dropped",
+                advice=f"fit it again without them; {self._others_with('separate_labels')} can drop labels",
+            )
+        L = len(self.label_names_)
+        kept = np.setdiff1d(np.arange(L), label_positions(labels, self.label_names_))
+        if not len(kept):
+            raise InvalidInputError("at least one label must be left", argument="labels")
+        varying = np.flatnonzero(self.constant_ == 0)
+        places = {"names": kept, "labels": np.flatnonzero(np.isin(varying, kept))}
+        with committed(self, keep=learned_names(self)) as fitted:
+            for name, declared in self._learned.items():
+                if not len(places["labels"]) and name not in LabelModel._learned:
+                    fitted.__dict__.pop(name, None)  # as after a fit to labels that are all constant
+                elif hasattr(self, name):
+                    value = declared.select(getattr(self, name), places)
+                    setattr(fitted, name, value.of_labels(places["labels"]) if isinstance(value, Learner) else value)
+            fitted.decision_ = self.decision_.of_labels(kept)
+            fitted._relabel([name if k in kept else None for k, name in enumerate(self.label_names_.tolist())])
+        return self
+
+    def _relabel(self, names: Sequence[Any]) -> None:
+        """Call each label as is said here, None of one that is gone; so does the schema."""
+        if hasattr(self, "schema_"):
+            pairs = zip(self.label_names_, names, strict=True)
+            self.schema_ = self.schema_.with_labels({str(old): None if new is None else str(new) for old, new in pairs})
+        self.label_names_ = np.array([name for name in names if name is not None], dtype=object)
 
     def score(self, X: Features, y: Labels | None = None, sample_weight: ArrayLike | None = None) -> float:
         """Return micro-F1 of the predictions: 2 hits / (labels that are on + labels that are predicted).

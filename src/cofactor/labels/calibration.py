@@ -509,6 +509,16 @@ class Calibration:
         cuts: Any = self.set_cuts
         return np.asarray(self.logits(scores) >= cuts[COVERS.index(cover), int((1 - coverage) * STEPS + 1e-9)])
 
+    def of_labels(self, kept: NDArray[np.int64]) -> Calibration:
+        """Return the calibration of some of the labels; what all of them share stays."""
+        return replace(
+            self,
+            slope=self.slope[kept],
+            offset=self.offset[kept],
+            recorded=None if self.recorded is None else self.recorded[kept],
+            target_cuts=None if self.target_cuts is None else self.target_cuts[:, :, np.append(kept, -1)],
+        )
+
     def check(self, n_labels: int) -> None:
         """Refuse numbers read from a file that do not fit the labels."""
         of_labels = (n_labels,)

@@ -183,7 +183,7 @@ def as_labels(Y: Labels, names: Iterable[Any] | None = None) -> tuple[sparse.csr
         raise InvalidTypeError("expected names, one for each label", argument="label_names", found=names)
     given = columns if names is None else list(names)
     labels, signs = _sparse_ones(table, given) if is_sparse(table) else _dense_ones(table, given)
-    return labels, LabelForm(container, np.dtype(table.dtype).name, signs), _checked_names(given, table.shape[1])
+    return labels, LabelForm(container, np.dtype(table.dtype).name, signs), checked_names(given, table.shape[1])
 
 
 def _as_table(Y: Any) -> tuple[NDArray[Any], str, list[Any] | None]:
@@ -272,7 +272,7 @@ def _refuse_label(value: Any, row: int, column: int, names: list[Any] | None) ->
     )
 
 
-def _checked_names(names: list[Any] | None, n_labels: int) -> NDArray[Any]:
+def checked_names(names: list[Any] | None, n_labels: int) -> NDArray[Any]:
     """Return names as an array of objects which a file can hold: strings and whole numbers."""
     if names is None:
         return np.arange(n_labels).astype(object)

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, dataclass_transform
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
@@ -113,6 +114,26 @@ class Learned:
         if not isinstance(state, list):
             raise InvalidTypeError(f"expected a list, found a {type(state).__name__}")
         return tuple(None if one is None else self.kind.from_state(one) for one in state)
+
+    def select(self, value: Any, kept: Mapping[str, NDArray[np.int64]]) -> Any:
+        """Return an array without some of the places along its axes; what is no array as it is.
+
+        Parameters
+        ----------
+        value : object
+        kept : mapping from str to ndarray
+            For some axes the places that stay.
+
+        Examples
+        --------
+        >>> learned("features labels").select(np.eye(3), {"labels": np.array([0, 2])}).tolist()
+        [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]
+        """
+        for axis, name in enumerate(self.axes or ()):
+            if value is not None and name in kept:
+                here = (slice(None),) * axis + (kept[name],)
+                value = value[here] if sparse.issparse(value) else np.take(value, kept[name], axis=axis)
+        return value
 
     @property
     def _is_packed(self) -> bool:

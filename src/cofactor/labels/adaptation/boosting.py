@@ -184,7 +184,9 @@ class StumpBoosting(LabelModel):
         """Return how bad scores of new instances are."""
 
     def _capabilities(self) -> Capabilities:
-        return replace(super()._capabilities(), scales=("none",))  # cuts move with the scale of a feature
+        return replace(
+            super()._capabilities(), scales=("none",), separate_labels=True
+        )  # cuts move with the scale of a feature
 
     def _fit_bytes(self, data: TrainingData) -> int:
         n, L = data.labels.shape

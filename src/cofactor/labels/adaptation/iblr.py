@@ -105,7 +105,7 @@ class IBLR(NeighbourModel):
         linear = learners is None or (isinstance(learners, LinearLearner) and learners.binarize is None)
         fitted = LogisticRegression() if self.estimator is None else self.estimator
         probabilities = give_probabilities(learners, fitted)
-        return replace(super()._capabilities(), probabilities=probabilities, explanations=linear)
+        return replace(super()._capabilities(), probabilities=probabilities, explanations=linear, separate_labels=False)
 
     def _fit_bytes(self, data: TrainingData) -> int:
         n, L = data.labels.shape

@@ -258,7 +258,7 @@ class NeighbourModel(LabelModel):
         """Return scores of instances with features X from how many of their neighbours have each label."""
 
     def _capabilities(self) -> Capabilities:
-        return replace(super()._capabilities(), scale_error=self._least_error)
+        return replace(super()._capabilities(), scale_error=self._least_error, separate_labels=True)
 
     def _least_error(self, X: CheckedFeatures, Y: sparse.csr_array) -> float:
         """Return the least error of votes of other instances, among the numbers of neighbours that "auto" tries."""

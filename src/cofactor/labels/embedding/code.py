@@ -88,7 +88,8 @@ class CodeModel(LabelModel):
 
     def _capabilities(self) -> Capabilities:
         space = bool(self.fit_intercept)
-        return replace(super()._capabilities(), weights="any", chunks=True, shared_space=space)
+        own = super()._capabilities()
+        return replace(own, weights="any", chunks=True, shared_space=space, separate_labels=True)
 
     def _fit(self, data: TrainingData) -> None:
         n_labels = data.labels.shape[1]

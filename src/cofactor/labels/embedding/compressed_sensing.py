@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from scipy import sparse
 from cofactor.checks import AUTO, make_generator, number, one_of, whole
 from cofactor.chunked import batches
 from cofactor.errors import InputWarning, InvalidInputError
-from cofactor.labels.base import LabelModel, TrainingData
+from cofactor.labels.base import Capabilities, LabelModel, TrainingData
 from cofactor.labels.embedding.code import Code, CodeModel, coded_by, n_wanted
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import rows_to_compare
@@ -331,6 +332,9 @@ class CompressedSensing(CodeModel):
         if self.decoder == "lasso":
             return lasso(self.decoder_, codes, self.penalty)
         return DECODERS[self.decoder](self.decoder_, codes, number)
+
+    def _capabilities(self) -> Capabilities:
+        return replace(super()._capabilities(), separate_labels=False)  # they are decoded together
 
     def _check_learned(self) -> None:
         super()._check_learned()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.checks import make_generator
-from cofactor.labels.base import TrainingData
+from cofactor.labels.base import Capabilities, TrainingData
 from cofactor.labels.embedding.code import (
     Code,
     CodeModel,
@@ -82,6 +83,9 @@ class CSSP(CodeModel):
     coding: str = param(check_coding, default="-1/1")
 
     columns_: NDArray[np.int64] = learned("components", dtype=int)
+
+    def _capabilities(self) -> Capabilities:
+        return replace(super()._capabilities(), separate_labels=False)  # `columns_` are places among them
 
     def _fit_bytes(self, data: TrainingData) -> int:
         n, L = data.labels.shape

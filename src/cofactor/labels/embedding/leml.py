@@ -167,7 +167,7 @@ class LEML(LabelModel):
 
     def _capabilities(self) -> Capabilities:
         alternates = self.loss == "squared" and self.solver != "lbfgs"
-        return replace(super()._capabilities(), weights="any", chunks=alternates)
+        return replace(super()._capabilities(), weights="any", chunks=alternates, separate_labels=True)
 
     def _fit_bytes(self, data: TrainingData) -> int:
         r, L = min(data.features.shape), data.labels.shape[1]

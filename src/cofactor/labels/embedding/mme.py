@@ -189,7 +189,7 @@ class MME(LEML):
 
     def _capabilities(self) -> Capabilities:
         own = super()._capabilities()
-        return replace(own, explanations=own.explanations and self.form != "pairs")
+        return replace(own, explanations=own.explanations and self.form != "pairs", separate_labels=False)
 
     def _resolved_params(self) -> dict[str, Any]:
         return {**super()._resolved_params(), "cost": self.cost_}

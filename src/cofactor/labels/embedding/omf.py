@@ -332,7 +332,9 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         return self._codes(self._features(X))
 
     def _capabilities(self) -> Capabilities:
-        return replace(super()._capabilities(), weights="any" if self.solver == "als" else "whole")
+        return replace(
+            super()._capabilities(), weights="any" if self.solver == "als" else "whole", separate_labels=True
+        )
 
     def _fit(self, data: TrainingData) -> None:
         # The weighted objective is the one without weights for rows √w (x, y), which have the codes √w h.

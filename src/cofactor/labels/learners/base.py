@@ -109,6 +109,21 @@ class Learner(Stored, ABC):
         """
         raise InvalidTypeError(f"{self.name} gives scores, but no probabilities")
 
+    def of_labels(self, kept: NDArray[np.int64]) -> Learner:
+        """Return the learner of some of the labels, of those that have numbers or learners of their own.
+
+        Parameters
+        ----------
+        kept : ndarray of int
+            Which labels.
+
+        Raises
+        ------
+        InvalidTypeError
+            If it learned all labels together.
+        """
+        raise InvalidTypeError(f"{self.name} learned all labels together")
+
     @property
     def name(self) -> str:
         """Name of the learner in messages."""
@@ -169,6 +184,10 @@ class SeparateLearners(Learner):
     def probabilities(self, X: CheckedFeatures) -> NDArray[np.float64]:
         """Return P(label is on | features) of shape (n, L)."""
         return np.column_stack([learner.probabilities(X)[:, 1] for learner in self.learners])
+
+    def of_labels(self, kept: NDArray[np.int64]) -> SeparateLearners:
+        """Return the learners of some of the labels."""
+        return SeparateLearners([self.learners[k] for k in kept])
 
     def _check(self) -> None:
         check_binary(self.learners)

@@ -16,7 +16,7 @@ from cofactor.labels.class_weights import check_class_weight, class_weights, res
 from cofactor.labels.data import check_missing
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.filling import known_ridge
-from cofactor.labels.learners.base import Learner, check_label_learners, give_probabilities
+from cofactor.labels.learners.base import Learner, SeparateLearners, check_label_learners, give_probabilities
 from cofactor.labels.learners.fitting import fit_label_learners, takes_chunks
 from cofactor.labels.learners.linear import LinearLearner, binarized
 from cofactor.labels.learners.machines import machine_bytes, suits_logistics, together_bytes
@@ -136,6 +136,7 @@ class BinaryRelevance(LearnerModel):
             chunks=given is None or ridge or takes_chunks(given),
             probabilities=give_probabilities(learners, given),
             explanations=learners is None or isinstance(learners, LinearLearner),
+            separate_labels=learners is None or isinstance(learners, LinearLearner | SeparateLearners),
             shared_space=bool(given.fit_intercept) if ridge else None,
         )
 
