@@ -200,7 +200,8 @@ cofactor similar als.cofactor --user 999
     cofactor update als.cofactor new.csv --out updated.cofactor
     cofactor similar updated.cofactor --user 999 --min-ratings 0
 cofactor update tagger.cofactor sky.csv
-    cofactor fit sky.csv --labels sail,read --out x.cofactor
+    cofactor fit sky.csv --labels sail,read --param updatable=true --out x.cofactor
+    cofactor update x.cofactor sky.csv --out y.cofactor
 cofactor update als.cofactor clicked.csv
     cofactor update als.cofactor new.csv --rating rating --out x.cofactor
     cofactor fit good.csv --model ease --implicit --out clicked.cofactor

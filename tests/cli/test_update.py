@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import cofactor
-from cofactor.datasets import RatingDataset, make_labels, write_table
+from cofactor.datasets import RatingDataset, load_labels, make_labels, write_table
 
 QUICK = ["--alpha", 3, "--factors", 2]
 
@@ -121,6 +121,31 @@ def test_a_label_model_goes_on_with_more_instances(run, tmp_path: Path) -> None:
     assert cofactor.load(path).n_rows_seen_ == 90
     run("fit", tmp_path / "first.csv", "--labels", "tag", "--model", "plst", "--alpha", 0.1, "--out", path)
     assert "PLST learns from all instances at once" in run("update", path, tmp_path / "second.csv").error
+
+
+def test_a_ridge_takes_instances_into_its_sums(run, tmp_path: Path) -> None:
+    texts = np.array(["waves at the beach", "snow on the slope", "beach and waves", "rain and snow", "high waves"] * 9)
+    tags = np.array(["sea", "ski", "sea", "ski|rain", "sea"] * 9)
+    for name, rows in (("old.csv", slice(30)), ("new.csv", slice(30, 32)), ("more.csv", slice(32, None))):
+        write_table(tmp_path / name, {"text": texts[rows], "tags": tags[rows]})
+    path, columns = tmp_path / "tags.cofactor", ["--labels", "tags", "--label-sep", "|", "--text", "text"]
+    fit = ["fit", tmp_path / "old.csv", *columns, "--out", path]
+    assert run(*fit).status == 0
+    error = run("update", path, tmp_path / "new.csv").error
+    assert "kept no sums" in error
+    assert "--param updatable=true" in error
+    assert run(*fit, "--param", "updatable=true").status == 0
+    model = cofactor.load(path)
+    first = run("update", path, tmp_path / "new.csv", "--json").json
+    assert (first["new_instances"], first["refit_due"]) == (2, False)
+    assert cofactor.load(path).sums_[0].weight == 32
+    second = run("update", path, tmp_path / "more.csv")
+    assert "since the fit  15 new instances" in second.out
+    assert "a tenth or more of the instances came after the fit: fit a model to all of them" in second.err
+    direct = model.update(load_labels(tmp_path / "new.csv", schema=model.schema_))
+    direct.update(load_labels(tmp_path / "more.csv", schema=model.schema_))
+    frame = pd.DataFrame({"text": texts[:5]})
+    assert np.array_equal(cofactor.load(path).decision_function(frame), direct.decision_function(frame))
 
 
 def test_features_of_new_users_are_found_by_their_ids(run, data: RatingDataset, csv: Path, tmp_path: Path) -> None:

@@ -56,6 +56,7 @@ _FLAGS: Mapping[tuple[str, bool], str] = {
     ("exclude_seen", False): "--include-seen",
     ("header", False): "--no-header",
     ("ratings", True): "its ratings",
+    ("updatable", True): "--param updatable=true",
     ("zero_based", False): "--one-based",
 }
 

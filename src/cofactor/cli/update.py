@@ -49,7 +49,8 @@ def update(
     new rating counts. It says when so much has come in that a fit of all ratings is due. The file of the model is
     written whole or not at all. A model of ratings must have been saved with them, as cofactor fit does.
 
-    A label model that learns in parts, as omf, goes on with the instances of the file.
+    Of label models, label-ridge takes instances into the sums that it kept, if it was fitted with --param
+    updatable=true: coefficients are those of a fit to all. omf goes on with the instances of the file.
     """
     target, inputs = out or model, {"FILE": file, **inputs_of(own)}
     check_model_target(target, *inputs.values())

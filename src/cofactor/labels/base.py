@@ -74,7 +74,6 @@ from cofactor.labels.decisions import (
 from cofactor.labels.explaining import NO_PARTS, Explainer, ScoreParts
 from cofactor.labels.features import CheckedFeatures, as_features, check_n_features, warn_of_copies
 from cofactor.labels.learners import LEARNERS
-from cofactor.labels.learners.base import Learner
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import (
     OF_DENSE,
@@ -114,6 +113,7 @@ from cofactor.model.size import refuse_too_large
 from cofactor.model.state import check_course, head_of, member, of_head, packed, unpacked
 from cofactor.schema import Schema
 from cofactor.solvers.result import Callback
+from cofactor.text import plural
 from cofactor.typing import Features, Labels, RandomState
 
 __all__ = ["Capabilities", "CheckedFeatures", "LabelModel", "LabelPredictions", "TrainingData", "label_facts"]
@@ -127,12 +127,14 @@ def label_facts(model: Any) -> Facts:
     model : LabelModel
         Fitted.
     """
+    new = max((sums.new_weight for sums in getattr(model, "sums_", None) or ()), default=0)
     values = {
         "model": type(model).__name__,
         "features": int(model.n_features_in_),
         "labels": len(model.label_names_),
         "constant_labels": [str(name) for name in model.label_names_[model.constant_ != 0]],
         "threshold": model.threshold_,
+        **({"new_instances": new, "refit_due": model.refit_due_} if new else {}),
     }
     constant = values["constant_labels"]
     shown = {
@@ -141,8 +143,11 @@ def label_facts(model: Any) -> Facts:
         "constant labels": ", ".join(constant[:5]) + (f", ... ({len(constant)})" if len(constant) > 5 else ""),
         "threshold": _cuts_shown(model.threshold_),
         "decides": model.decision_.words,
+        "since the fit": plural(new, "new instance", form=",.10g") if new else "",
     }
-    return Facts(values["model"], values, {name: text for name, text in shown.items() if text})
+    due = "a tenth or more of the instances came after the fit: fit a model to all of them"
+    notes = (due,) if values.get("refit_due") else ()
+    return Facts(values["model"], values, {name: text for name, text in shown.items() if text}, notes)
 
 
 def _cuts_shown(threshold: Any) -> str:
@@ -940,17 +945,16 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
                 if not len(places["labels"]) and name not in LabelModel._learned:
                     fitted.__dict__.pop(name, None)  # as after a fit to labels that are all constant
                 elif hasattr(self, name):
-                    value = declared.select(getattr(self, name), places)
-                    setattr(fitted, name, value.of_labels(places["labels"]) if isinstance(value, Learner) else value)
-            fitted.decision_ = self.decision_.of_labels(kept)
+                    setattr(fitted, name, declared.select(getattr(self, name), places))
             fitted._relabel([name if k in kept else None for k, name in enumerate(self.label_names_.tolist())])
         return self
 
     def _relabel(self, names: Sequence[Any]) -> None:
         """Call each label as is said here, None of one that is gone; so does the schema."""
-        if hasattr(self, "schema_"):
+        schema: Schema | None = getattr(self, "schema_", None)
+        if schema is not None:
             pairs = zip(self.label_names_, names, strict=True)
-            self.schema_ = self.schema_.with_labels({str(old): None if new is None else str(new) for old, new in pairs})
+            self.schema_ = schema.with_labels({str(old): None if new is None else str(new) for old, new in pairs})
         self.label_names_ = np.array([name for name in names if name is not None], dtype=object)
 
     def score(self, X: Features, y: Labels | None = None, sample_weight: ArrayLike | None = None) -> float:

@@ -1043,18 +1043,23 @@ class Decision:
         assert self.calibration is not None
         return self.calibration.in_sets(scores, coverage, cover)
 
-    def of_labels(self, kept: NDArray[np.int64]) -> Self:
+    def select(self, kept: Mapping[str, NDArray[np.int64]]) -> Self:
         """Return the decision about some of the labels: their numbers, and what all labels share as it is.
+
+        Parameters
+        ----------
+        kept : mapping from str to ndarray
+            Under "names" which of all labels.
 
         Examples
         --------
-        >>> Decision(Threshold(np.array([0.1, 0.2, 0.3]), "per-label")).of_labels(np.array([0, 2])).value
+        >>> Decision(Threshold(np.array([0.1, 0.2, 0.3]), "per-label")).select({"names": np.array([0, 2])}).value
         array([0.1, 0.3])
         """
-        rule, calibration = self.rule, self.calibration
+        rule, calibration, names = self.rule, self.calibration, kept["names"]
         if rule is not None and np.ndim(rule.value):
-            rule = rule_of(rule.name, np.asarray(rule.value)[kept])
-        return replace(self, rule=rule, calibration=None if calibration is None else calibration.of_labels(kept))
+            rule = rule_of(rule.name, np.asarray(rule.value)[names])
+        return replace(self, rule=rule, calibration=None if calibration is None else calibration.of_labels(names))
 
     def to_state(self) -> dict[str, Any]:
         """Return what a file holds."""

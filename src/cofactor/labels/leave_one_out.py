@@ -204,9 +204,7 @@ class RidgeProblem(ABC):
         if found is None and dtype != np.float64:
             found = _inverse(self.gram, alpha, np.float64)
         if found is None:
-            raise InvalidInputError(
-                "so small a penalty is lost in rounding", argument="alpha", found=alpha, advice="raise it"
-            )
+            raise lost_in_rounding(alpha)
         return RidgeLOO(self, alpha, found)
 
     def best_alpha(self, T: CheckedFeatures, start: int = 9, steps: tuple[int, ...] = (4, 2, 1)) -> BestAlpha:
@@ -253,7 +251,7 @@ class PrimalRidge(RidgeProblem):
         n, D = X.shape
         self.X, self.mean = X, column_means(X, weights) if fit_intercept else np.zeros(D)
         self._last: tuple[Any, NDArray[np.float64]] | None = None
-        super().__init__(_centred_gram(X, self.mean, weights), n, weights, fit_intercept)
+        super().__init__(centred_gram(X, self.mean, weights), n, weights, fit_intercept)
 
     def leverage(self, inverse: NDArray[Any], alpha: float) -> NDArray[np.float64]:
         """See `RidgeProblem.leverage`."""
@@ -377,7 +375,7 @@ def sketched(T: CheckedFeatures, n_columns: int = _SKETCH, seed: int = 0) -> NDA
     return np.asarray(T @ signs) / np.sqrt(n_columns)
 
 
-def _centred_gram(
+def centred_gram(
     X: CheckedFeatures, mean: NDArray[np.float64], weights: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
     """Return XcᵀWXc of features in memory or in parts."""
@@ -399,6 +397,11 @@ def _centred_gram(
     for rows in batches(D, max(1, _CELLS // D)) if shift else ():
         gram[rows] -= shift * np.outer(mean[rows], mean)
     return np.asarray(gram)
+
+
+def lost_in_rounding(alpha: float) -> InvalidInputError:
+    """Return the error for a penalty so small that rounding makes the matrix singular."""
+    return InvalidInputError("so small a penalty is lost in rounding", argument="alpha", found=alpha, advice="raise it")
 
 
 def _inverse(gram: NDArray[np.float64], alpha: float, dtype: Any) -> NDArray[Any] | None:

@@ -116,7 +116,9 @@ class Learned:
         return tuple(None if one is None else self.kind.from_state(one) for one in state)
 
     def select(self, value: Any, kept: Mapping[str, NDArray[np.int64]]) -> Any:
-        """Return an array without some of the places along its axes; what is no array as it is.
+        """Return what is learned without some of the places along its axes.
+
+        That of another class follows by its own method `select`, if it has one; all else stays as it is.
 
         Parameters
         ----------
@@ -129,7 +131,11 @@ class Learned:
         >>> learned("features labels").select(np.eye(3), {"labels": np.array([0, 2])}).tolist()
         [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]
         """
-        for axis, name in enumerate(self.axes or ()):
+        if self.axes is None:
+            if self.many and value is not None:
+                return tuple(one.select(kept) if hasattr(one, "select") else one for one in value)
+            return value.select(kept) if hasattr(value, "select") else value
+        for axis, name in enumerate(self.axes):
             if value is not None and name in kept:
                 here = (slice(None),) * axis + (kept[name],)
                 value = value[here] if sparse.issparse(value) else np.take(value, kept[name], axis=axis)

@@ -144,9 +144,10 @@ class LabelService(ModelService):
         return Loaded(file, data, notes=(*label_files.fillings(data), *label_files.unknown(data)))
 
     def update(self, loaded: Loaded, options: Mapping[str, Any]) -> Any:
-        """Return a copy of the model that has learned from more instances, by its `partial_fit`."""
+        """Return a copy of the model that has learned from more instances, by its `update` or `partial_fit`."""
         model = self.model
-        if not hasattr(model, "partial_fit"):
+        way = next((name for name in ("update", "partial_fit") if hasattr(model, name)), None)
+        if way is None:
             raise InvalidInputError(f"{type(model).__name__} learns from all instances at once: fit it again")
         updated = without_names(copy.deepcopy(model))
         data, trained = loaded.data, {str(name): name for name in model.label_names_}
@@ -154,7 +155,7 @@ class LabelService(ModelService):
         alike = data.schema is not None and data.schema == getattr(model, "schema_", None)
         with about(loaded.file):
             X = data.X if alike else label_files.align_features(data, model, named=False)
-            updated.partial_fit(X, data.targets, data.weights, label_names=names)
+            getattr(updated, way)(X, data.targets, data.weights, label_names=names)
         if hasattr(model, "feature_names_in_"):
             updated.feature_names_in_ = model.feature_names_in_
         return updated

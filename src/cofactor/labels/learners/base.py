@@ -109,13 +109,13 @@ class Learner(Stored, ABC):
         """
         raise InvalidTypeError(f"{self.name} gives scores, but no probabilities")
 
-    def of_labels(self, kept: NDArray[np.int64]) -> Learner:
-        """Return the learner of some of the labels, of those that have numbers or learners of their own.
+    def select(self, kept: Mapping[str, NDArray[np.int64]]) -> Learner:
+        """Return the learner of some of its labels, where these have numbers or learners of their own.
 
         Parameters
         ----------
-        kept : ndarray of int
-            Which labels.
+        kept : mapping from str to ndarray
+            Under "labels" which of its labels.
 
         Raises
         ------
@@ -185,9 +185,9 @@ class SeparateLearners(Learner):
         """Return P(label is on | features) of shape (n, L)."""
         return np.column_stack([learner.probabilities(X)[:, 1] for learner in self.learners])
 
-    def of_labels(self, kept: NDArray[np.int64]) -> SeparateLearners:
+    def select(self, kept: Mapping[str, NDArray[np.int64]]) -> SeparateLearners:
         """Return the learners of some of the labels."""
-        return SeparateLearners([self.learners[k] for k in kept])
+        return SeparateLearners([self.learners[k] for k in kept["labels"]])
 
     def _check(self) -> None:
         check_binary(self.learners)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -116,9 +117,10 @@ class LinearLearner(Learner):
         likely[~likely.any(axis=1)] = 1  # all classes have probability 0: make them equally likely
         return likely / likely.sum(axis=1, keepdims=True)
 
-    def of_labels(self, kept: NDArray[np.int64]) -> LinearLearner:
+    def select(self, kept: Mapping[str, NDArray[np.int64]]) -> LinearLearner:
         """Return the learner of some of the labels."""
-        return LinearLearner(self.coef[:, kept], self.intercept[kept], link=self.link, binarize=self.binarize)
+        some = kept["labels"]
+        return LinearLearner(self.coef[:, some], self.intercept[some], link=self.link, binarize=self.binarize)
 
     def _check(self) -> None:
         super()._check()
