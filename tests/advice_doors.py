@@ -14,6 +14,8 @@ NAMES: dict[str, str] = {
     "tagger": "labels.LabelRidge.paper().fit(tagged)",
     "fixed": "labels.LabelRidge.paper().set_params(threshold=0.0).fit(tagged)",
     "chance": "labels.LabelRidge(threshold='auto').fit(tagged)",
+    "plst": "labels.PLST().fit(tagged)",
+    "daily": "labels.LabelRidge(updatable=True).fit(tagged)",
     "omf": "labels.OMF(n_components=1, max_iter=5, random_state=0).fit(tagged)",
     "notes": "labels.LabelRidge.paper().fit(datasets.load_labels('notes.csv', ['sail', 'read']))",
     "semi": "labels.LabelRidge.paper().fit(tagged.X, tagged.Y.toarray(), label_names=['a;b', 'c'])",
@@ -50,7 +52,7 @@ NAMES: dict[str, str] = {
 SERVED = ("tagger", "fixed", "chance", "notes")
 
 #: Models of which there are files, besides those.
-SAVED = ("semi", "unnamed", "mddm", "piped")
+SAVED = ("semi", "unnamed", "mddm", "piped", "plst", "daily")
 
 FILES: dict[str, str] = {
     "good.csv": "user,item,rating\n" + "".join(f"{u},{i},{1 + (u * i + u) % 5}\n" for u in range(12) for i in range(8)),
@@ -199,6 +201,10 @@ cofactor compare good.csv clicked.csv
 cofactor similar als.cofactor --user 999
     cofactor update als.cofactor new.csv --out updated.cofactor
     cofactor similar updated.cofactor --user 999 --min-ratings 0
+cofactor update plst.cofactor sky.csv
+    cofactor fit sky.csv --labels sail,read --model plst --out x.cofactor
+cofactor update daily.cofactor sky.csv --out x.cofactor
+    cofactor fit sky.csv --labels sail,read --param updatable=true --out x.cofactor
 cofactor update tagger.cofactor sky.csv
     cofactor fit sky.csv --labels sail,read --param updatable=true --out x.cofactor
     cofactor update x.cofactor sky.csv --out y.cofactor

@@ -398,13 +398,15 @@ class Schema:
         more = (name for name in names if name in known and name not in (id, *drop))
         return self.labels if labels is None else labels, (*drop, *more), id
 
-    def with_labels(self, names: Mapping[str, str | None]) -> Self:
-        """Return the schema of tables in which some labels, columns or tags, are called otherwise, or are left out.
+    def with_labels(self, names: Mapping[str, str | None], new: tuple[str, ...] = ()) -> Self:
+        """Return the schema of tables with other labels: columns or tags that are called otherwise, left out, or new.
 
         Parameters
         ----------
         names : mapping from str to str or None
             New names of labels; None for one that is left out from now on.
+        new : tuple of str
+            Labels that join the others; a column may have been left out until now.
 
         Raises
         ------
@@ -416,17 +418,16 @@ class Schema:
         >>> Schema(("wind",), ("sea", "sun", "ski")).with_labels({"sun": "sunny", "ski": None}).labels
         ('sea', 'sunny')
         """
-        listed = self.label_sep is not None
-        found = tuple(
-            new for name in (self.tags if listed else self.labels) if (new := names.get(name, name)) is not None
-        )
-        if listed:
+        known = self.labels if self.label_sep is None else self.tags
+        found = (*(called for name in known if (called := names.get(name, name)) is not None), *new)
+        if self.label_sep is not None:
             return replace(self, tags=found)
-        taken = next((name for name in found if name in {*self.features, *self.drop, self.id}), None)
+        drop = tuple(name for name in self.drop if name not in new)
+        taken = next((name for name in found if name in {*self.features, *drop, self.id}), None)
         if taken is not None:
-            raise InvalidInputError(f"the table has a column {taken!r} that is no label", argument="names")
-        gone = tuple(name for name in self.labels if names.get(name, name) is None)
-        return replace(self, labels=found, drop=(*self.drop, *gone))
+            raise InvalidInputError(f"the table has a column {taken!r} that is no label")
+        gone = tuple(name for name in known if names.get(name, name) is None)
+        return replace(self, labels=found, drop=(*drop, *gone))
 
     @classmethod
     def learn(

@@ -199,3 +199,144 @@ def test_forged_sums_are_refused(name, change, tmp_path):
     write_model(tmp_path / "model", header, arrays | {key: change(arrays[key])})
     with pytest.raises(ModelFileError):
         cofactor.load(tmp_path / "model")
+
+
+# ------------------------------------------------------------------ new labels
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("sizes", [{}, {"n": 60, "D": 90}, {"D": 130, "density": 0.1}], ids=["dense", "wide", "sparse"])
+def test_new_labels_are_those_of_a_fit_to_all(sizes, weighted, tmp_path):
+    X, Y = planted(**sizes)
+    first, later = slice(len(Y) - 20), slice(len(Y) - 20, None)
+    w = np.random.default_rng(1).integers(1, 4, len(Y)) / 2 if weighted else np.ones(len(Y))
+    model = LabelRidge(updatable=True, random_state=0).fit(X[first], Y[first, :2], w[first], label_names=NAMES[:2])
+    before = model.decision_function(X)
+    new = pd.DataFrame(Y[first, 2:], columns=NAMES[2:])
+    assert model.add_labels(X[first], new, w[first]) is model
+    assert model.label_names_.tolist() == NAMES
+    scores = model.decision_function(X)
+    assert np.array_equal(scores[:, :2], before)
+    again = refitted(model, X[first], Y[first], w[first])
+    np.testing.assert_allclose(scores, again.decision_function(X), rtol=1e-8, atol=1e-9)
+    assert len(model.sums_) == 1  # the labels share a Gram matrix
+    model.save(tmp_path / "model")
+    model = cofactor.load(tmp_path / "model").update(X[later], Y[later], w[later])
+    again = refitted(model, X, Y, w)
+    np.testing.assert_allclose(model.decision_function(X), again.decision_function(X), rtol=1e-8, atol=1e-9)
+
+
+def test_a_label_that_is_known_on_other_instances_is_learned_from_these():
+    X, Y = planted()
+    old, own, later = slice(150), slice(100, 250), slice(250, None)
+    model = LabelRidge(updatable=True).fit(X[old], Y[old, :3], label_names=NAMES[:3])
+    model.add_labels(X[own], Y[own, 3:], label_names=["snow"]).update(X[later], Y[later])
+    of_all = refitted(model, np.r_[X[old], X[later]], np.r_[Y[old, :3], Y[later, :3]]).decision_function(X)
+    of_one = refitted(model, np.r_[X[own], X[later]], np.r_[Y[own, 3:], Y[later, 3:]]).decision_function(X)
+    np.testing.assert_allclose(model.decision_function(X), np.c_[of_all, of_one], rtol=1e-8, atol=1e-9)
+    model.drop_labels(NAMES[:3]).update(X[:9], Y[:9, 3:])
+    rows = np.r_[100:300, :9]
+    of_one = refitted(model, X[rows], Y[rows, 3:]).decision_function(X)
+    np.testing.assert_allclose(model.decision_function(X), of_one, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("settings", [{}, {"kernel": "linear"}, {"n_components": 2}, {"class_weight": "balanced"}])
+def test_models_without_sums_take_new_labels(settings):
+    X, Y = planted()
+    model = LabelRidge(random_state=0, **settings).fit(X, Y[:, 1:], label_names=NAMES[1:])
+    before = model.decision_function(X)
+    model.add_labels(X, pd.DataFrame({"sea": Y[:, 0]}))
+    assert np.array_equal(model.decision_function(X)[:, :3], before)
+    assert np.mean((model.decision_function(X)[:, 3] > 0) == Y[:, 0]) > 0.8
+    assert abs(model.predict_proba(X)[:, 3].mean() - Y[:, 0].mean()) < 0.05
+    assert model.predict(X).shape == Y.shape
+    assert model.n_components_ <= 4
+
+
+def test_too_many_features_for_a_gram_matrix(monkeypatch):
+    X, Y = planted(n=200, D=130, density=0.1)
+    monkeypatch.setattr(FeatureSpace, "largest", 50)
+    model = LabelRidge(random_state=0).fit(X, Y[:, :3], label_names=NAMES[:3])
+    model.add_labels(X, Y[:, 3:], label_names=["snow"])
+    again = LabelRidge(alpha=model.alpha_, scale=model.scaling_.kind, random_state=0).fit(X, Y)
+    np.testing.assert_allclose(model.decision_function(X), again.decision_function(X), atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "how", [{"decide_for": "macro"}, {"threshold": "per-label"}, {"threshold": 0.1}, {"threshold": "top-k"}, {}]
+)
+def test_what_is_decided_of_each_label_comes_with_it(how, tmp_path):
+    X, Y = planted()
+    model = LabelRidge(kernel="linear", random_state=0, **how).fit(X, Y[:, :3], label_names=NAMES[:3])
+    before = model.threshold_
+    model.add_labels(X, Y[:, 3:], label_names=["snow"]).save(tmp_path / "model")
+    now = cofactor.load(tmp_path / "model").threshold_
+    if np.ndim(before):
+        whole = LabelRidge(kernel="linear", random_state=0, **how).fit(X, Y)
+        assert np.array_equal(now[:3], before)
+        assert abs(now[3] - whole.threshold_[3]) < 0.15
+    else:
+        assert now == before
+    if model.decision_.calibration is not None:
+        model.set_decision(precision=0.6, each_label=True)
+        assert model.threshold_.shape == (4,)
+        assert np.isfinite(model.predict_set(X)).all()
+
+
+def test_cuts_that_were_given_must_be_given_for_new_labels_too():
+    X, Y = planted()
+    model = LabelRidge(random_state=0).fit(X, Y[:, :3], label_names=NAMES[:3])
+    model.set_decision(precision=0.7, each_label=True).add_labels(X, Y[:, 3:], label_names=["snow"])
+    assert model.threshold_.shape == (4,)
+    model.set_decision(cuts=[0.1, 0.2, 0.3, 0.4])
+    with pytest.raises(InvalidInputError, match="new ones have none"):
+        model.add_labels(X, Y[:, :1], label_names=["more"])
+    assert model.label_names_.tolist() == NAMES
+
+
+@pytest.mark.parametrize("listed", [False, True], ids=["columns", "tags"])
+def test_tables_hold_new_labels_from_then_on(listed, tmp_path):
+    X, Y = planted()
+    columns = {f"f{j}": X[:, j] for j in range(X.shape[1])}
+    for path, k in (("old.csv", 3), ("new.csv", 4)):
+        of_labels = {name: Y[:, j] for j, name in enumerate(NAMES[:k])}
+        tags = {"tags": ["|".join(np.array(NAMES[:k])[row > 0]) for row in Y[:, :k]]}
+        pd.DataFrame(columns | (tags if listed else of_labels)).to_csv(tmp_path / path, index=False)
+    how = {"labels": "tags", "label_sep": "|"} if listed else {"labels": NAMES[:3]}
+    model = LabelRidge(updatable=True, random_state=0).fit(load_labels(tmp_path / "old.csv", **how))
+    names = [*model.label_names_.tolist(), "snow"]
+    model.add_labels(pd.DataFrame(columns), pd.DataFrame({"snow": Y[:, 3]}))
+    found = load_labels(tmp_path / "new.csv", schema=model.schema_)
+    assert list(found.label_names) == names
+    model.update(found)
+    assert model.sums_[0].weight == 600
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X, y: (X, y.rename(columns={"snow": "sea"})), "the model knows 'sea' already"),
+        (lambda X, y: (X, y.to_numpy()), "new labels need names"),
+        (lambda X, y: (X, 0 * y), "'snow': on for all of the instances or for none"),
+        (lambda X, y: (X, y.astype(float).mask(y == 0)), "nan"),
+        (lambda X, y: (X.iloc[:, 1:], y), "f0"),
+        (lambda X, y: (X[:9], y), "rows"),
+        (lambda X, y: (X, 2 * y - 1), "-1 and 1"),
+        (lambda X, y: (X, None), "y"),
+    ],
+)
+def test_labels_that_cannot_be_added_leave_the_model_as_it_was(change, message):
+    X, Y = planted()
+    frame = pd.DataFrame(X, columns=[f"f{j}" for j in range(X.shape[1])])
+    tags = pd.DataFrame(Y, columns=NAMES)
+    model = LabelRidge(updatable=True).fit(frame, tags[NAMES[:3]])
+    before = states(model)
+    with pytest.raises(InvalidInputError, match=message):
+        model.add_labels(*change(frame, tags[["snow"]]))
+    assert states(model) == before
+
+
+def test_a_fit_that_chose_nothing_takes_no_new_labels():
+    X, Y = planted()
+    with pytest.raises(InvalidInputError, match="no label varied in the fit"):
+        LabelRidge().fit(X, 0 * Y).add_labels(X, Y[:, :1], label_names=["more"])

@@ -949,13 +949,14 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             fitted._relabel([name if k in kept else None for k, name in enumerate(self.label_names_.tolist())])
         return self
 
-    def _relabel(self, names: Sequence[Any]) -> None:
-        """Call each label as is said here, None of one that is gone; so does the schema."""
+    def _relabel(self, names: Sequence[Any], new: Sequence[Any] = ()) -> None:
+        """Call each label as is said here, None of one that is gone, and name new ones; so does the schema."""
         schema: Schema | None = getattr(self, "schema_", None)
         if schema is not None:
             pairs = zip(self.label_names_, names, strict=True)
-            self.schema_ = schema.with_labels({str(old): None if new is None else str(new) for old, new in pairs})
-        self.label_names_ = np.array([name for name in names if name is not None], dtype=object)
+            called = {str(old): None if name is None else str(name) for old, name in pairs}
+            self.schema_ = schema.with_labels(called, tuple(map(str, new)))
+        self.label_names_ = np.array([name for name in (*names, *new) if name is not None], dtype=object)
 
     def score(self, X: Features, y: Labels | None = None, sample_weight: ArrayLike | None = None) -> float:
         """Return micro-F1 of the predictions: 2 hits / (labels that are on + labels that are predicted).

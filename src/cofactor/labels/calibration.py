@@ -519,6 +519,19 @@ class Calibration:
             target_cuts=None if self.target_cuts is None else self.target_cuts[:, :, np.append(kept, -1)],
         )
 
+    def joined(self, other: Calibration) -> Calibration:
+        """Return the calibration of these labels and of others; what all labels share is that of these."""
+        cuts, more = self.target_cuts, other.target_cuts
+        if cuts is not None and more is not None:
+            cuts = np.concatenate([cuts[:, :, :-1], more[:, :, :-1], cuts[:, :, -1:]], axis=2)
+        return replace(
+            self,
+            slope=np.append(self.slope, other.slope),
+            offset=np.append(self.offset, other.offset),
+            recorded=None if self.recorded is None else np.append(self.recorded, np.ones(len(other.slope))),
+            target_cuts=cuts,
+        )
+
     def check(self, n_labels: int) -> None:
         """Refuse numbers read from a file that do not fit the labels."""
         of_labels = (n_labels,)

@@ -1061,6 +1061,40 @@ class Decision:
             rule = rule_of(rule.name, np.asarray(rule.value)[names])
         return replace(self, rule=rule, calibration=None if calibration is None else calibration.of_labels(names))
 
+    @property
+    def fit_settings(self) -> dict[str, Any]:
+        """Parameters of a fit to other labels that learns what this decision has of each label, see `joined`."""
+        if self.name in ("macro", "per-label"):
+            return {"decide_for": "macro"} if self.name == "macro" else {"threshold": self.name}
+        return {"threshold": 0 if self.calibration is None else AUTO}
+
+    def joined(self, other: Decision) -> Self:
+        """Return the decision about these labels and others; what all labels share is that of these.
+
+        Parameters
+        ----------
+        other : Decision
+            About the others, learned with `fit_settings`.
+        """
+        calibration, rule = self.calibration, self.rule
+        if calibration is not None and other.calibration is not None:
+            calibration = calibration.joined(other.calibration)
+        if rule is not None and np.ndim(rule.value):
+            if self.name in ("costs", "cuts"):
+                raise InvalidInputError(
+                    "each label has a cut that was given, and new ones have none",
+                    argument="label_names",
+                    advice="set a cut for all by set_decision(cuts=0.5), and give each label its own again afterwards",
+                )
+            if self.name in ("precision", "recall"):
+                assert calibration is not None
+                assert calibration.target_cuts is not None
+                value = cut_of_share(calibration.target_cuts, self.name, self.wanted[self.name], True)
+            else:
+                value = np.append(rule.value, other.value)
+            rule = rule_of(self.name, value)
+        return replace(self, rule=rule, calibration=calibration)
+
     def to_state(self) -> dict[str, Any]:
         """Return what a file holds."""
         calibration = None if self.calibration is None else vars(self.calibration)

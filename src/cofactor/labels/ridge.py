@@ -7,6 +7,7 @@ conjugate gradients.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
@@ -19,11 +20,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_flag, make_generator, number, one_of, resolve_size, size, whole
 from cofactor.chunked import ChunkedTable, batches, is_chunked, is_sparse
-from cofactor.errors import Argument, InvalidInputError
+from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.labels.base import Capabilities, LabelModel, TrainingData
 from cofactor.labels.class_weights import ClassWeights, check_class_weight, class_weights, resolved_weights
 from cofactor.labels.clusters import squared_distances
-from cofactor.labels.data import check_missing, with_constant
+from cofactor.labels.data import as_labels, check_coding, check_missing, unpack_dataset, with_constant
 from cofactor.labels.embedding.code import label_means, principal_bytes, principal_directions
 from cofactor.labels.explaining import LinearPart, ScoreParts, VotePart
 from cofactor.labels.features import CheckedFeatures, column_means, scaled_rows
@@ -38,11 +39,12 @@ from cofactor.labels.leave_one_out import (
 )  # fmt: skip
 from cofactor.labels.penalty import exact_penalty, penalty
 from cofactor.labels.regression import FeatureSpace, linear
-from cofactor.labels.ridge_sums import RidgeSums
+from cofactor.labels.ridge_sums import RidgeSums, joined
 from cofactor.labels.scaling import SPARSE, dense_features, share_filled
 from cofactor.labels.training_data import sampled
 from cofactor.model.commit import committed, learned_names
 from cofactor.model.estimator import learned, param
+from cofactor.text import shorten
 from cofactor.typing import Features, Labels
 
 _CHOOSING_ROWS = 4000  # on which the penalty is chosen
@@ -572,6 +574,98 @@ class LabelRidge(LabelModel):
             fitted._solve_sums()
         return self
 
+    def add_labels(
+        self,
+        X: Features,
+        y: Labels | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        label_names: Iterable[Any] | None = None,
+    ) -> Self:
+        """Learn labels that the model does not know yet, with the settings of the fit; all others stay what they are.
+
+        Scores are those of a linear ridge regression on the given instances, with the same scaling and `alpha_`. So
+        they are those of a fit to all labels, if the instances are those of the fit and that has no kernel. Slope and
+        offset of their probabilities are learned from leave-one-out scores of these instances, and so is the cut of a
+        label, where each has its own; what all labels share stays.
+
+        Parameters
+        ----------
+        {features}
+            Or a data set without `y`.
+        y : array-like, sparse matrix or array, or frame, of shape (n, k)
+            The new labels alone; all must be known. Give labels that are known on other instances one by one.
+        {sample_weight}
+        {label_names}
+            They must differ from those that the model has.
+
+        Returns
+        -------
+        self
+            A call that fails leaves the model as it was.
+
+        Raises
+        ------
+        InvalidInputError
+            If a label has no name, or one that the model knows, or does not vary, or features or labels are not valid.
+
+        Notes
+        -----
+        A model that is `updatable` keeps sums over these instances too, where they are not those of the fit.
+
+        Examples
+        --------
+        >>> X = np.random.default_rng(0).normal(size=(60, 3))
+        >>> model = LabelRidge(kernel="linear").fit(X, X[:, :2] > 0, label_names=["sea", "sun"])
+        >>> model.add_labels(X, X[:, 2:] > 0, label_names=["ski"]).predict([[1.0, -1.0, 1.0]])
+        array([[ True, False,  True]])
+        """
+        check_is_fitted(self)
+        X, y, label_names, sample_weight, _ = unpack_dataset(X, y, label_names, sample_weight, None)
+        _, form, names = as_labels(y, label_names)
+        known = sorted(set(map(str, names)) & set(map(str, self.label_names_)))
+        if label_names is None and not form.is_frame:
+            raise InvalidInputError("new labels need names", argument="label_names", advice="give one for each of them")
+        if known:
+            raise InvalidInputError(
+                f"the model knows {shorten(known)} already",
+                argument="label_names",
+                advice="update learns of known labels from new instances, and drop_labels forgets them",
+            )
+        if self.constant_.all():
+            raise InvalidInputError("no label varied in the fit, so that it chose nothing", advice="fit all labels")
+        settings = self.decision_.fit_settings | {"updatable": bool(self.sums_), "random_state": self.random_state}
+        settings["class_weight"] = self.class_weight if isinstance(self.class_weight, str) else None
+        part = LabelRidge(self.alpha_, kernel="linear", n_components=1.0, scale="none", **settings)
+        features = self._features(X)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InputWarning)  # the model has warned of its own
+            part.fit(features, y, sample_weight, label_names=names)
+        if part.constant_.any():
+            same = shorten(names[part.constant_ != 0].tolist())
+            raise InvalidInputError(
+                f"{same}: on for all of the instances or for none, so that nothing can be learned",
+                argument="y",
+                advice="give instances with the label and without it",
+            )
+        with committed(self, keep=learned_names(self)) as fitted:
+            fitted._join(part)
+        return self
+
+    def _join(self, part: LabelRidge) -> None:
+        """Take in the labels of another fit with the same settings."""
+        m, n_labels = len(self.landmarks_), len(part.label_names_)
+        self.coef_ = np.hstack([self.coef_, part.coef_.astype(self.coef_.dtype, copy=False)])
+        self.intercept_ = np.append(self.intercept_, part.intercept_)
+        self.dual_coef_ = np.hstack([self.dual_coef_, np.zeros((m, n_labels))])
+        self.n_components_ += n_labels
+        if self.sums_ and part.sums_:
+            self.sums_ = joined(self.sums_, part.sums_[0], len(self.label_names_))
+        self.decision_ = self.decision_.joined(part.decision_)
+        self.constant_ = np.append(self.constant_, part.constant_)
+        self.form_ = check_coding(part.form_, self.form_)
+        self._relabel(self.label_names_.tolist(), part.label_names_.tolist())
+
     @property
     def refit_due_(self) -> bool:
         """Whether a tenth or more of the instances came after the fit: see `update`."""
@@ -581,7 +675,7 @@ class LabelRidge(LabelModel):
     def _solve_sums(self) -> None:
         """Set what follows from the sums: coefficients and intercepts of the labels that vary."""
         D, varying = self.n_features_in_, self.constant_ == 0
-        coef, intercept = np.empty((D, len(varying))), np.empty(len(varying))
+        coef, intercept = np.zeros((D, len(varying))), np.zeros(len(varying))
         for sums in self.sums_ or ():
             coef[:, sums.labels], intercept[sums.labels] = sums.solve(self.alpha_)
         large = D * np.count_nonzero(varying) > _DOUBLE

@@ -12,7 +12,7 @@ instances all sums are weighted, and n and m are sums of weights.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -135,6 +135,11 @@ class RidgeSums:
         """Whether so much came after the fit that another one is due."""
         return self.new_weight >= DUE * self.weight
 
+    def is_of_same_instances(self, other: RidgeSums) -> bool:
+        """Whether sums are those of the same instances, but for rounding."""
+        same = self.weight == other.weight and np.allclose(self.mean, other.mean, rtol=1e-9, atol=1e-12)
+        return same and bool(np.allclose(self.gram, other.gram, rtol=1e-9, atol=1e-9 * float(np.abs(other.gram).max())))
+
     def select(self, kept: Mapping[str, NDArray[np.int64]]) -> RidgeSums:
         """Return the sums of some of the labels of the model, under "names" of `kept`, by their places among these."""
         some = np.flatnonzero(np.isin(self.labels, kept["names"]))
@@ -168,6 +173,24 @@ class RidgeSums:
         weights = self.weight, self.new_weight
         if not all(isinstance(one, int | float) for one in weights) or not 0 <= self.new_weight <= self.weight < np.inf:
             raise InvalidInputError("weights of the sums must be numbers of at least 0")
+
+
+def joined(known: Sequence[RidgeSums], new: RidgeSums, n_labels: int) -> tuple[RidgeSums, ...]:
+    """Return sums with those of new labels, which come after the `n_labels` labels of a model.
+
+    Labels that are known on the same instances share a Gram matrix.
+    """
+    new = replace(new, labels=new.labels + n_labels)
+    for k, sums in enumerate(known):
+        if sums.is_of_same_instances(new):
+            both = replace(
+                sums,
+                labels=np.append(sums.labels, new.labels),
+                label_mean=np.append(sums.label_mean, new.label_mean),
+                cross=np.hstack([sums.cross, new.cross]),
+            )
+            return (*known[:k], both, *known[k + 1 :])
+    return (*known, new)
 
 
 def _packed(gram: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -138,7 +138,8 @@ class Learned:
         for axis, name in enumerate(self.axes):
             if value is not None and name in kept:
                 here = (slice(None),) * axis + (kept[name],)
-                value = value[here] if sparse.issparse(value) else np.take(value, kept[name], axis=axis)
+                is_sparse: bool = sparse.issparse(value)
+                value = value[here] if is_sparse else np.take(value, kept[name], axis=axis)
         return value
 
     @property
