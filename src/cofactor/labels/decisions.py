@@ -1056,9 +1056,10 @@ class Decision:
         >>> Decision(Threshold(np.array([0.1, 0.2, 0.3]), "per-label")).select({"names": np.array([0, 2])}).value
         array([0.1, 0.3])
         """
-        rule, calibration, names = self.rule, self.calibration, kept["names"]
+        rule: Any = self.rule
+        calibration, names = self.calibration, kept["names"]
         if rule is not None and np.ndim(rule.value):
-            rule = rule_of(rule.name, np.asarray(rule.value)[names])
+            rule = replace(rule, value=rule.value[names])
         return replace(self, rule=rule, calibration=None if calibration is None else calibration.of_labels(names))
 
     @property
@@ -1076,7 +1077,8 @@ class Decision:
         other : Decision
             About the others, learned with `fit_settings`.
         """
-        calibration, rule = self.calibration, self.rule
+        rule: Any = self.rule
+        calibration = self.calibration
         if calibration is not None and other.calibration is not None:
             calibration = calibration.joined(other.calibration)
         if rule is not None and np.ndim(rule.value):
@@ -1092,7 +1094,7 @@ class Decision:
                 value = cut_of_share(calibration.target_cuts, self.name, self.wanted[self.name], True)
             else:
                 value = np.append(rule.value, other.value)
-            rule = rule_of(self.name, value)
+            rule = replace(rule, value=value)
         return replace(self, rule=rule, calibration=calibration)
 
     def to_state(self) -> dict[str, Any]:

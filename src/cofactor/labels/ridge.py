@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor.checks import check_flag, make_generator, number, one_of, resolve_size, size, whole
 from cofactor.chunked import ChunkedTable, batches, is_chunked, is_sparse
 from cofactor.errors import Argument, InputWarning, InvalidInputError
+from cofactor.kernels.threads import blas_limit
 from cofactor.labels.base import Capabilities, LabelModel, TrainingData
 from cofactor.labels.class_weights import ClassWeights, check_class_weight, class_weights, resolved_weights
 from cofactor.labels.clusters import squared_distances
@@ -564,7 +565,9 @@ class LabelRidge(LabelModel):
                 f"this {type(self).__name__} kept no sums to which new instances could be added",
                 advice=("fit it with ", Argument("updatable", True), " to instances among which a label varies"),
             )
-        with committed(self, keep=learned_names(self)) as fitted:
+        _refuse_space(X)
+        D = self.n_features_in_
+        with committed(self, keep=learned_names(self)) as fitted, blas_limit(D, D):
             data = fitted._receive(X, y, sample_weight, label_names=label_names, reset=False)
             new = RidgeSums.of(data.features, data.labels, data.weights)
             fitted.sums_ = tuple(sums.plus(new.select({"names": sums.labels})) for sums in earlier)
@@ -622,6 +625,7 @@ class LabelRidge(LabelModel):
         """
         check_is_fitted(self)
         X, y, label_names, sample_weight, _ = unpack_dataset(X, y, label_names, sample_weight, None)
+        _refuse_space(X)
         _, form, names = as_labels(y, label_names)
         known = sorted(set(map(str, names)) & set(map(str, self.label_names_)))
         if label_names is None and not form.is_frame:
@@ -819,6 +823,12 @@ class LabelRidge(LabelModel):
             raise InvalidInputError(f"alpha of the kernel is {self.kernel_alpha_}, expected a number above 0")
         for sums in self.sums_ or ():
             sums.check(self.n_features_in_, len(self.label_names_))
+
+
+def _refuse_space(X: Any) -> None:
+    """Refuse features that were scaled, perhaps by other instances than those of the fit."""
+    if isinstance(X, FeatureSpace):
+        raise InvalidInputError("new instances come as they are, not as a FeatureSpace", argument="X")
 
 
 def _fit_linear(

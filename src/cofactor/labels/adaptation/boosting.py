@@ -184,9 +184,8 @@ class StumpBoosting(LabelModel):
         """Return how bad scores of new instances are."""
 
     def _capabilities(self) -> Capabilities:
-        return replace(
-            super()._capabilities(), scales=("none",), separate_labels=True
-        )  # cuts move with the scale of a feature
+        # Cuts move with the scale of a feature.
+        return replace(super()._capabilities(), scales=("none",), separate_labels=True)
 
     def _fit_bytes(self, data: TrainingData) -> int:
         n, L = data.labels.shape
