@@ -1056,7 +1056,7 @@ class Decision:
             raise InvalidInputError(f"the rule {rule!r} cannot have the value {threshold!r}")
         return cls(
             None if rule == JOINT else rule_of(rule, threshold),
-            None if calibration is None else Calibration(**calibration),
+            None if calibration is None else Calibration.from_state(calibration),
             state.get("wanted", {}),  # which files of older versions have not
         )
 
