@@ -62,7 +62,8 @@ _NEWTON_STEPS = 2  # of a label in each step of EM; they go on where the last on
 _LONGEST = 2.0  # longest Newton step of a logit
 _SAME = 1e-12  # a deviation below this share of the mean is rounding errors
 _LEAST = 1e-3  # least slope, so that calibration never turns the order of instances
-_NONE = np.array([1.0, 1.0, 0.0, 0.0, 0.0])  # weights which leave logits as they are, the mean of their prior N(·, I)
+_NONE = np.array([1.0, 1.0, 0.0, 0.0, 0.0])  # weights which leave logits as they are: the mean of their prior
+_PRECISION = 0.1  # of each of them: else one has no end where the context hardly varies
 _STRAIGHT = np.vstack([np.eye(4)[:1], np.eye(4)])  # one slope for both ends of the curve, and the context
 
 
@@ -352,14 +353,15 @@ def fit_label_context(
 ) -> NDArray[np.float64] | None:
     """Return the weights of context and curve, by Newton's method; None if they gain too little.
 
-    The context comes first, on a straight curve, then its bend. Without `others`, labels say nothing of each other.
+    The context comes first, on a straight curve, and must gain a standard error; then its bend, which must gain two.
+    Without `others`, labels say nothing of each other.
     """
     rows = context_rows(logits)
     if not others:
         rows[:, [0, 1, 3]] = 0.0  # the weights of these stay 0
     targets = _context_targets(logits, rows, labels, w)
     kept, value = _NONE, targets @ _NONE - w * _log_partition(logits, rows, _NONE)
-    for basis in (_STRAIGHT, np.eye(5)):
+    for basis, n_errors in ((_STRAIGHT, 1), (np.eye(5), 2)):
         start = kept
         if logits.size > COARSE:
             part, rows_of_part, targets_of_part, w_part = subsample(PART, logits, rows, targets, w)
@@ -369,7 +371,7 @@ def fit_label_context(
         found -= np.einsum("ij,ji->i", left, np.linalg.solve(hessian, left.T))  # what a row added to its own
         gains = found - value
         rises = weights[:2].min() >= _LEAST < weights[:2].max()
-        if rises and gains.sum() > np.sqrt(len(gains)) * gains.std():
+        if rises and gains.sum() > n_errors * np.sqrt(len(gains)) * gains.std():
             kept, value = weights, found
     return None if kept is _NONE else kept
 
@@ -388,11 +390,11 @@ def _context_weights(
     below the least one stays there, and the other weights follow.
     """
     for _ in range(20):
-        sums, hessian = np.zeros(targets.shape), np.eye(5)
+        sums, hessian = np.zeros(targets.shape), _PRECISION * np.eye(5)
         for here, part in double_blocks(logits):
             context_sums(part, rows[here], w[here], beta, CONSTANT_SCORE, sums[here], hessian)
         left, hessian = (targets - sums) @ basis, basis.T @ hessian @ basis
-        step = basis @ np.linalg.solve(hessian, left.sum(axis=0) - (beta - _NONE) @ basis)
+        step = basis @ np.linalg.solve(hessian, left.sum(axis=0) - _PRECISION * (beta - _NONE) @ basis)
         beta = beta + step * min(1.0, 1 / np.abs(step).max(initial=1e-300))
         if np.abs(step).max() < 1e-4:
             low = np.flatnonzero(beta[:2] < _LEAST)
@@ -591,8 +593,8 @@ def learn_calibration(
         Weights of the instances; one of weight 2 is as much evidence as two. Models give weights of mean 1.
     context : bool, default=True
         Whether to learn from the other labels of an instance too; not where some scores do not count, since a new
-        instance has all of them, and so a larger sum. Curve and context are kept where the log-likelihood of instances
-        that they did not learn from rises, by more than a standard error.
+        instance has all of them, and so a larger sum. Context and bend are kept where the log-likelihood of instances
+        that they did not learn from rises by more than a standard error, and two of them.
 
     Returns
     -------
@@ -601,7 +603,7 @@ def learn_calibration(
     Notes
     -----
     Slope and offset of all labels in common have the prior N(0, 100), for scores of mean 0 and standard deviation 1;
-    they start EM, which then takes four steps. What curve and context gain for an instance that they did not learn from
+    they start EM, which then takes four steps. What context and bend gain for an instance that they did not learn from
     follows from one Newton step without that instance. Labels without usable scores get the common ones. EM and context
     go over up to 524,288 scores, about twenty times; then labels take one or two steps over all scores. Needs no table
     of the size of the scores but the logits of these few, for the context.
