@@ -21,6 +21,8 @@ from cofactor.labels.decisions import (
     micro_f1_curve,
     rule_of,
 )
+from cofactor.model.docs import PARAMETERS
+from cofactor.service.options import OPTIONS
 
 
 def scored(seed: int, n: int = 30, n_labels: int = 5, ties: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -117,6 +119,29 @@ def test_constant_labels_move_no_cut(rule):
     elif rule == "global":
         best = max(micro_f1(wide > c, truth) for c in np.unique(scores))
         assert micro_f1(on, truth) == pytest.approx(best)
+
+
+@together("rule", [rule for rule in RULES if rule != "top-k"])  # a label that is always on is one of the k
+def test_constant_labels_do_not_change_what_the_others_get(rule):
+    scores, Y = scored(0)
+    found = learn_threshold(rule, scores, sparse.csr_array(Y))
+    value = np.concatenate([[0], found.value, [0]]) if np.ndim(found.value) else found.value
+    wide = np.pad(scores, ((0, 0), (1, 1)))
+    wide[:, 0], wide[:, -1] = CONSTANT_SCORE, -CONSTANT_SCORE
+    assert np.array_equal(rule_of(rule, value).apply(wide)[:, 1:-1], found.apply(scores))
+
+
+@together("rule", RULES)
+def test_whoever_must_know_a_rule_does(rule):
+    """One that is new needs a branch that learns it, a file that is read, texts and an option of the shell."""
+    scores, Y = scored(0)
+    found = learn_threshold(rule, scores, sparse.csr_array(Y))
+    assert found.name == rule
+    assert type(rule_of(found.name, found.value)) is type(found)
+    assert rule in OPTIONS["threshold"].help
+    for text in ("threshold", "set_threshold", "field_threshold"):
+        assert f'"{rule}"' in PARAMETERS[text].splitlines()[0]
+    assert f'"{rule}"  ' in learn_threshold.__doc__
 
 
 def test_a_label_whose_fold_had_none_takes_the_others_scores():

@@ -179,6 +179,9 @@ class Rule(ABC):
         Parameters
         ----------
         scores : ndarray of shape (n, L)
+            Scores, or probabilities, as the rule `takes` them. A label that all, or no, training instances have is
+            among them: its score is 1e9, or -1e9, and its probability 1, or 0. A rule must leave it as it is, and see
+            to it that the other labels do not depend on it where they should not.
 
         Returns
         -------
