@@ -1,13 +1,17 @@
 """Cuts against brute force: every cut that makes a difference is tried."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.metrics import f1_score
+from tests.skeletons import block_of
 from tests.together import together
 
 from cofactor.errors import InvalidInputError
+from cofactor.labels import decisions
 from cofactor.labels.calibration import CONSTANT_SCORE
 from cofactor.labels.decisions import (
     RULES,
@@ -142,6 +146,26 @@ def test_whoever_must_know_a_rule_does(rule):
     for text in ("threshold", "set_threshold", "field_threshold"):
         assert f'"{rule}"' in PARAMETERS[text].splitlines()[0]
     assert f'"{rule}"  ' in learn_threshold.__doc__
+
+
+def test_the_rule_that_the_documentation_shows(monkeypatch):
+    names: dict[str, Any] = {"__name__": __name__}
+    exec(block_of("adding-a-method.md", "class Gap"), names)
+    monkeypatch.setattr(decisions, "_KINDS", (*decisions._KINDS, names["Gap"]))
+    scores, Y = scored(0)
+    learned = names["learn_gap"](scores, sparse.csr_array(Y), None)
+    worth = [micro_f1(rule_of("gap", gap).apply(scores), Y) for gap in np.linspace(0, np.ptp(scores), 200)]
+    assert micro_f1(learned.apply(scores), Y) >= max(worth)
+    again = Decision.from_state(Decision(learned).to_state())
+    wide = np.pad(scores, ((0, 0), (1, 1)))
+    wide[:, 0], wide[:, -1] = CONSTANT_SCORE, -CONSTANT_SCORE
+    expected = np.pad(learned.apply(scores), ((0, 0), (1, 1)))
+    expected[:, 0] = True
+    assert np.array_equal(again.predict(wide), expected)
+    assert again.predict(wide[:, [0, -1]]).tolist() == [[True, False]] * len(Y)
+    for forged in (-1.0, np.inf, np.nan, np.zeros(5)):
+        with pytest.raises(InvalidInputError, match="cannot have the value"):
+            rule_of("gap", forged)
 
 
 def test_a_label_whose_fold_had_none_takes_the_others_scores():
