@@ -135,6 +135,15 @@ def test_constant_labels_do_not_change_what_the_others_get(rule):
     assert np.array_equal(rule_of(rule, value).apply(wide)[:, 1:-1], found.apply(scores))
 
 
+def test_how_many_labels_is_shown_as_no_cut():
+    """The number alone, as that of a cut is shown, would be taken for one."""
+    assert [Decision(TopK(k)).words for k in (1, 2)] == [
+        "by the highest scores, 1 label an instance",
+        "by the highest scores, 2 labels an instance",
+    ]
+    assert not Decision(Threshold(2.0)).words
+
+
 @together("rule", RULES)
 def test_whoever_must_know_a_rule_does(rule):
     """One that is new needs a branch that learns it, a file that is read, texts and an option of the shell."""
@@ -157,6 +166,7 @@ def test_the_rule_that_the_documentation_shows(monkeypatch):
     worth = [micro_f1(rule_of("gap", gap).apply(scores), Y) for gap in np.linspace(0, np.ptp(scores), 200)]
     assert micro_f1(learned.apply(scores), Y) >= max(worth)
     again = Decision.from_state(Decision(learned).to_state())
+    assert again.words == f"by scores, up to {learned.value:.3g} below the best of an instance"
     wide = np.pad(scores, ((0, 0), (1, 1)))
     wide[:, 0], wide[:, -1] = CONSTANT_SCORE, -CONSTANT_SCORE
     expected = np.pad(learned.apply(scores), ((0, 0), (1, 1)))
