@@ -21,6 +21,7 @@ from cofactor.labels.calibration import (
     learn_calibration,
 )
 from cofactor.labels.decisions import (
+    AIMS,
     TARGET_METRICS,
     BestSets,
     Decision,
@@ -203,6 +204,7 @@ def test_each_aim_is_best_at_its_measure():
         on = learn_rule(aim, logits[:3000], labels[:3000]).apply(expit(new[0]))
         reports[aim] = label_report(new[1], on)
     measures = {"micro": "micro_f1", "macro": "macro_f1", "example": "example_f1", "subset": "subset_accuracy"}
+    assert {*measures, "hamming"} == set(TARGET_METRICS), "a new aim needs its measure here"
     for aim, name in measures.items():
         assert max(report[name] for report in reports.values()) < reports[aim][name] + 0.01, aim
     assert reports["hamming"]["hamming"] == min(report["hamming"] for report in reports.values())
@@ -329,7 +331,9 @@ def test_whoever_must_know_an_aim_does(aim):
         assert type(rule_of(rule.name, rule.value)) is type(rule)
         assert Decision(rule).words
     assert aim in OPTIONS["decide_for"].choices
+    assert AIMS[aim].measure in OPTIONS["decide_for"].help
     assert f'"{aim}"' in PARAMETERS["decide_for"].splitlines()[0]
+    assert AIMS[aim].measure in " ".join(PARAMETERS["decide_for"].split())
 
 
 def test_a_rule_for_an_unknown_aim_is_refused():
