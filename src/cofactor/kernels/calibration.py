@@ -41,10 +41,15 @@ def _softplus(z):  # type: ignore[no-untyped-def]
     """Return log(1 + exp(z)), with the series of log(1 + e) = 2 artanh(e / (2 + e)), to thirteen digits of it."""
     e = _decay(z)
     y = e / (2 + e)
-    series = 0.0
-    for k in range(27, 0, -2):
-        series = series * y * y + 1 / k
-    return max(z, 0.0) + 2 * y * series
+    q = y * y
+    t = 1 / 25 + q * (1 / 27)
+    t = 1 / 21 + q * (1 / 23 + q * t)
+    t = 1 / 17 + q * (1 / 19 + q * t)
+    t = 1 / 13 + q * (1 / 15 + q * t)
+    t = 1 / 9 + q * (1 / 11 + q * t)
+    t = 1 / 5 + q * (1 / 7 + q * t)
+    t = 1 + q * (1 / 3 + q * t)
+    return max(z, 0.0) + 2 * y * t
 
 
 @exact
