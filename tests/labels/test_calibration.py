@@ -263,7 +263,7 @@ def test_sums_for_the_context_are_those_of_all_labels():
     logits[3, 1], logits[5, 2:] = CONSTANT_SCORE, -CONSTANT_SCORE
     rows = context_rows(logits)
     by_row, hessian, partition, applied = np.zeros((20, 5)), np.zeros((5, 5)), np.empty(20), logits.copy()
-    context_sums(logits, rows, w, beta, CONSTANT_SCORE, by_row, hessian)
+    context_sums(logits, rows, w, beta, CONSTANT_SCORE, True, by_row, hessian)
     log_partition(logits, rows, beta, CONSTANT_SCORE, partition)
     apply_context(applied, rows, beta, CONSTANT_SCORE)
     for i, k in itertools.product(range(20), range(4)):

@@ -107,11 +107,17 @@ def _in_context(row, context, beta, far, out):  # type: ignore[no-untyped-def]
     first = beta[2] * context[0] + common
     best = int(context[2])
     top = np.float64(row[best]) if best >= 0 else 0.0
-    for k in range(len(row)):
-        z = np.float64(row[k])
-        out[k] = beta[0] * z + (beta[1] - beta[0]) * _softplus(z - KNEE) + first if abs(z) < far else z
+    bend = beta[1] - beta[0]
+    if bend == 0:
+        for k in range(len(row)):
+            z = np.float64(row[k])
+            out[k] = beta[0] * z + first if abs(z) < far else z
+    else:
+        for k in range(len(row)):
+            z = np.float64(row[k])
+            out[k] = beta[0] * z + bend * _softplus(z - KNEE) + first if abs(z) < far else z
     if best >= 0:
-        out[best] = beta[0] * top + (beta[1] - beta[0]) * _softplus(top - KNEE) + beta[2] * context[1] + common
+        out[best] = beta[0] * top + bend * _softplus(top - KNEE) + beta[2] * context[1] + common
 
 
 @exact
@@ -122,11 +128,12 @@ def apply_context(logits, rows, beta, far):  # type: ignore[no-untyped-def]
 
 
 @exact
-def context_sums(logits, rows, weights, beta, far, by_row, hessian):  # type: ignore[no-untyped-def]
+def context_sums(logits, rows, weights, beta, far, bent, by_row, hessian):  # type: ignore[no-untyped-def]
     """Add Σ w p x of each row to by_row, (n, 5), and Σ w p (1 - p) x xᵀ of all to the other output.
 
     x is [z - h, h, largest other logit, log Σ p, 1] for a label of logit z, with h = log(1 + exp(z - KNEE)). All labels
-    of a row but the most likely one share all of x but the first two, so nine sums stand for them.
+    of a row but the most likely one share all of x but the first two, so nine sums stand for them. For a curve that is
+    not bent the sum of the first two is enough: h is 0 then.
     """
     n_labels = logits.shape[1]
     sums, chances, rises = np.zeros(9), empty(n_labels), empty(n_labels)
@@ -136,7 +143,10 @@ def context_sums(logits, rows, weights, beta, far, by_row, hessian):  # type: ig
         for k in range(n_labels):
             usable = abs(row[k]) < far
             chances[k] = _chance(chances[k]) if usable else 0.0
-            rises[k] = _softplus(np.float64(row[k]) - KNEE) if usable else 0.0
+            rises[k] = 0.0
+        if bent:
+            for k in range(n_labels):
+                rises[k] = _softplus(np.float64(row[k]) - KNEE) if abs(row[k]) < far else 0.0
         if best >= 0:
             _add_label(np.float64(row[best]), rises[best], chances[best], sums)
             _add_row(sums, rows[i, 1], rows[i, 3], weights[i], by_row[i], hessian)

@@ -389,10 +389,11 @@ def _context_weights(
     Also the gradient of each row, and the Hessian, of what multiplies the basis. A slope of the curve which would fall
     below the least one stays there, and the other weights follow.
     """
+    bent = not np.array_equal(basis[0], basis[1])
     for _ in range(20):
         sums, hessian = np.zeros(targets.shape), _PRECISION * np.eye(5)
         for here, part in double_blocks(logits):
-            context_sums(part, rows[here], w[here], beta, CONSTANT_SCORE, sums[here], hessian)
+            context_sums(part, rows[here], w[here], beta, CONSTANT_SCORE, bent, sums[here], hessian)
         left, hessian = (targets - sums) @ basis, basis.T @ hessian @ basis
         step = basis @ np.linalg.solve(hessian, left.sum(axis=0) - _PRECISION * (beta - _NONE) @ basis)
         beta = beta + step * min(1.0, 1 / np.abs(step).max(initial=1e-300))
