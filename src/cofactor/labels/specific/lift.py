@@ -97,8 +97,9 @@ class LIFT(LabelModel):
     one instance is its own cluster. Labels that are constant in training are not fitted; the released code makes up to
     50 clusters of all instances for them.
 
-    Distances are centred since liblinear penalizes the intercept. Their scale matters with a given C: on medical, C = 1
-    suits counts of words (accuracy .69) and not rows of length 1 (.49).
+    Distances are centred since liblinear penalizes the intercept. The paper has LIBSVM, which does not, so that scores
+    of `paper` differ a little from those of ``SVC(kernel="linear")`` as the estimator. The scale of distances matters
+    with a given C: on medical, C = 1 suits counts of words (accuracy .69) and not rows of length 1 (.49).
 
     A label takes O(m n D) for each iteration of k-means. The model holds all centres, about :math:`2 r` times as many
     as there are labels of instances in all.
