@@ -901,7 +901,6 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         """
         X, y, label_names, sample_weight, mask = unpack_dataset(X, y, label_names, sample_weight, mask)
         features: Any
-        takes_unknown = "missing" in self._params  # those who learn from known labels alone have it
         if y is not None:
             refuse_labels_beside(X)
         if reset and y is None and are_chunks(X):
@@ -915,10 +914,11 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             missing = getattr(self, "missing", "ignore")
             labels, form, names, known = as_known_labels(y, label_names, mask, missing=missing)
             check_lengths(features, labels)
-        if known is not None and not takes_unknown:
-            raise refused_unknown(known, type(self).__name__, names)
-        check_known(known, names)
-        warn_of_one_sided(labels, known, names)
+        if known is not None:
+            if "missing" not in self._params:  # those who learn from known labels alone have it
+                raise refused_unknown(known, type(self).__name__, names)
+            check_known(known, names)
+            warn_of_one_sided(labels, known, names)
         if reset:
             self.form_, self.label_names_ = form, names
             self.constant_ = np.zeros(len(names), dtype=np.int8)

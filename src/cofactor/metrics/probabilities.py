@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from cofactor.checks import check_number
+from cofactor.checks import check_choice, check_number
 from cofactor.errors import InvalidInputError
 from cofactor.metrics.scale import as_scale, to_levels
 from cofactor.metrics.tables import as_label_sets, as_scores, check_columns, check_same_shape, split_unknown
@@ -157,8 +157,7 @@ def calibration_bins(
     ([0, 3], [nan, 0.7], [nan, 0.67])
     """
     check_number("n_bins", n_bins, low=1, whole=True)
-    if over not in _OVER:
-        raise InvalidInputError(f"expected one of {', '.join(map(repr, _OVER))}", argument="over", found=over)
+    check_choice("over", over, _OVER)
     levels, p = _checked(y, probabilities, scale)
     hit = levels[:, None] == np.arange(1, p.shape[1] + 1)
     if over == "top":
@@ -399,13 +398,14 @@ def _pairs(Y: Any, probabilities: ArrayLike, label: int | None = None) -> Any:
     for first in range(0, len(p), height):
         rows = slice(first, first + height)
         chances = np.asarray(p[rows, columns], dtype=np.float64)
-        _check_chances(chances, first, columns.start or 0)
+        check_chances(chances, first, columns.start or 0)
         on = _dense(true[rows])[:, columns]
         kept = slice(None) if known is None else known[rows, columns]
         yield chances[kept].ravel(), on[kept].ravel()
 
 
-def _check_chances(p: NDArray[np.float64], row: int, column: int) -> None:
+def check_chances(p: NDArray[Any], row: int = 0, column: int = 0) -> None:
+    """Refuse probabilities that are none; the first of the table stands in this row and column of what was given."""
     wrong = ~((p >= 0) & (p <= 1))
     if wrong.any():
         i, j = np.argwhere(wrong)[0]
