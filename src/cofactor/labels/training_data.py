@@ -167,7 +167,6 @@ class TrainingData:
         """Return the same with scaled features, perhaps with the penalty that was found best for them."""
         return replace(self, features=scaling.apply(self.features), ridge=ridge, cache=FitCache())
 
-    @property
     def sizes(self) -> str:
         """Numbers of instances, features and labels, in words for messages."""
         (n, D), L = self.features.shape, self.labels.shape[1]

@@ -39,7 +39,7 @@ class TreeModel(LabelModel):
     max_depth: int | None = param(whole(also=[None]), default=None)
     min_samples_leaf: int | str = param(whole(), default=1, grid=list(_LEAVES))
 
-    learners_: TreesLearner = learned()
+    learners_: TreesLearner = learned(kind=TreesLearner)
 
     def _capabilities(self) -> Capabilities:
         return replace(super()._capabilities(), scales=("none",))  # splits move with the scale of a feature

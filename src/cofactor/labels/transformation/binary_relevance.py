@@ -129,7 +129,7 @@ class BinaryRelevance(LearnerModel):
     missing: str = param(check_missing, default="error")
     class_weight: Any = param(check_class_weight, default=None)
 
-    learners_: Learner = learned()
+    learners_: Learner = learned(kind=Learner)
 
     _paper: ClassVar[Mapping[str, Any]] = {"estimator": LinearSVC(loss="hinge", max_iter=10_000)}
 

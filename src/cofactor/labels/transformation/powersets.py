@@ -143,7 +143,7 @@ class LabelPowerset(LearnerModel):
     """
 
     sets_: sparse.csr_array = learned("sets labels", dtype=None)
-    learner_: Learner = learned()
+    learner_: Learner = learned(kind=Learner)
 
     def _fit_bytes(self, data: TrainingData) -> int:
         (n, D), Y = data.features.shape, data.labels
@@ -169,7 +169,7 @@ class LabelPowerset(LearnerModel):
     def _check_learned(self) -> None:
         super()._check_learned()
         learner = self.learner_
-        if not is_sparse(self.sets_) or not isinstance(learner, Learner) or learner.n_features != self.n_features_in_:
+        if not is_sparse(self.sets_) or learner.n_features != self.n_features_in_:
             raise InvalidInputError(f"expected label sets, and a learner of {self.n_features_in_} features")
         K = self.sets_.shape[0]
         if not np.array_equal(learner.classes, np.arange(K)):
@@ -284,7 +284,7 @@ class RAkEL(LearnerModel):
     voting: str = param(one_of(VOTING), default="soft")
 
     labelsets_: sparse.csr_array = learned("labelsets labels", dtype=None)
-    learners_: list[Learner] = learned()
+    learners_: list[Learner] = learned(kind=Learner, many=True)
 
     _paper: ClassVar[Mapping[str, Any]] = {"voting": "hard"}
 
@@ -338,8 +338,6 @@ class RAkEL(LearnerModel):
     def _check_learned(self) -> None:
         super()._check_learned()
         learners = self.learners_
-        if not isinstance(learners, list) or not all(isinstance(one, Learner) for one in learners):
-            raise InvalidInputError("expected a list of learners")
         if not is_sparse(self.labelsets_) or self.labelsets_.shape[0] != len(learners):
             raise InvalidInputError(f"expected {len(learners)} sets of labels")
         if not np.bincount(self.labelsets_.indices, minlength=self.labelsets_.shape[1]).all():
