@@ -333,8 +333,7 @@ def disjoint_clusters(C: ArrayLike, max_size: int, *, wait: bool = True, least: 
     """
     check_number("max_size", max_size, low=1, whole=True)
     check_flag("wait", wait)
-    if least is not None:
-        check_number("least", least, low=-np.inf)
+    check_number("least", least, low=-np.inf, also=[None])
     table = as_similarities(C)
     cluster_of = np.arange(len(table))
     members: dict[int, list[int]] = {k: [k] for k in range(len(table))}
@@ -387,8 +386,7 @@ def overlapping_clusters(C: ArrayLike, max_size: int, *, least: float | None = N
     [array([0, 1]), array([0, 2]), array([2, 3])]
     """
     check_number("max_size", max_size, low=1, whole=True)
-    if least is not None:
-        check_number("least", least, low=-np.inf)
+    check_number("least", least, low=-np.inf, also=[None])
     table = as_similarities(C)
     every = np.arange(len(table))
     inside = np.eye(len(table), dtype=bool)  # row s: the cluster that starts with label s

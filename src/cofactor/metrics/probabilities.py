@@ -25,7 +25,7 @@ from scipy import sparse
 
 from cofactor.checks import check_choice, check_number
 from cofactor.errors import InvalidInputError
-from cofactor.metrics.scale import as_scale, to_levels
+from cofactor.metrics.scale import as_ratings, as_scale, to_levels
 from cofactor.metrics.tables import as_label_sets, as_scores, check_columns, check_same_shape, split_unknown
 from cofactor.text import plural
 
@@ -257,12 +257,7 @@ def _at_levels(values: NDArray[Any], levels: NDArray[Any]) -> NDArray[Any]:
 def _checked(y: ArrayLike, probabilities: ArrayLike, scale: ArrayLike) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
     """Return levels and probabilities as checked arrays."""
     names = as_scale(scale)
-    ratings = np.asarray(y, dtype=np.float64)
-    if ratings.ndim != 1 or not ratings.size:
-        raise InvalidInputError(
-            f"y must be a non-empty one-dimensional array, found shape {ratings.shape}", argument="y"
-        )
-    levels = to_levels(ratings, names)
+    levels = to_levels(as_ratings(y, "y"), names)
     p = np.asarray(probabilities, dtype=np.float64)
     if p.shape != (len(levels), len(names)):
         raise InvalidInputError(

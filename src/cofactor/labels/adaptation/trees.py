@@ -245,8 +245,7 @@ class MLForest(TreeModel):
         grown: list[GrownTree] = []
         for tree in in_workers(tasks(), n_parallel(T, self.n_jobs), prefer="threads"):
             grown.append(tree)
-            data.monitor.note("trees", len(grown), T, float(T - len(grown)))
-            if data.monitor.stopped:
+            if data.monitor.note("trees", len(grown), T, float(T - len(grown))):
                 break
         self.learners_ = TreesLearner.of_grown(grown, D)
 
