@@ -227,11 +227,9 @@ def _opened(table: Any, argument: str) -> _GivenLabels:
             values = np.where(missing, np.nan, values.astype(object))
         return _GivenLabels(values, "pandas", list(native.columns))
     frame = as_frame(native)
-    return (
-        _GivenLabels(native, "array", None)
-        if frame is None
-        else _GivenLabels(frame.to_numpy(), "polars", frame.columns)
-    )
+    if frame is None:
+        return _GivenLabels(native, "array", None)
+    return _GivenLabels(frame.to_numpy(), "polars", frame.columns)
 
 
 def _as_numbers(table: NDArray[Any]) -> NDArray[Any]:
