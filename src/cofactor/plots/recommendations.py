@@ -209,8 +209,8 @@ def plot_popularity(
 
 def _check_methods(given: Any, argument: str, what: str, of_scores: str) -> None:
     """Refuse what is no mapping from method; of the scores of an evaluation say where they hold it."""
-    scores = f"of the {type(given).__name__} s pass {of_scores}" if hasattr(given, "of_lists") else ""
-    check_named(given, argument, what, scores)
+    advice = f"of the {type(given).__name__} s pass {of_scores}" if hasattr(given, "of_lists") else ""
+    check_named(given, argument, what, advice=advice)
 
 
 def _group_means(
