@@ -331,6 +331,14 @@ def test_the_advice_names_all_models_that_take_unknown_labels() -> None:
     assert named == {name for name, model in REGISTRY.items() if "missing" in model().get_params()}
 
 
+def test_what_lies_under_a_masked_array_does_not_count_as_known() -> None:
+    X, _, _, unknown = problem(9)
+    hidden = np.ma.masked_array(unknown, np.eye(*unknown.shape, dtype=bool))
+    for labels, mask in ((hidden, None), (np.nan_to_num(unknown), hidden == 1)):
+        with pytest.raises(InvalidInputError, match="a masked array without a value in row 0, column 0"):
+            PLST.paper(missing="ignore").fit(X, labels, mask=mask)
+
+
 def test_a_mask_with_other_columns_is_refused() -> None:
     y, mask = pd.DataFrame(Y, columns=list("abcde")), pd.DataFrame(KNOWN, columns=list("edcba"))
     with pytest.raises(InvalidInputError, match="has other columns than y, or another order"):

@@ -128,6 +128,7 @@ AIMS: Mapping[str, Aim] = {
     "subset": Aim("subset accuracy", "by likely sets, with at least so many labels"),
 }
 TARGET_METRICS = tuple(AIMS)
+_MEASURES = {name: aim.measure for name, aim in AIMS.items()}
 
 #: Rules whose cut of the scores is learned.
 RULES = ("global", "per-label", "top-k", "cardinality")
@@ -720,7 +721,7 @@ def check_aim(name: str, value: Any) -> None:
     if isinstance(value, Mapping):
         check_targets(value, name)
     else:
-        check_choice(name, value, {aim: text.measure for aim, text in AIMS.items()})
+        check_choice(name, value, _MEASURES)
 
 
 def _no_rule(decide_for: str) -> InvalidInputError:

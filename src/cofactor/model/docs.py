@@ -10,8 +10,8 @@ this model has to add::
         Draws differ much in accuracy, so report means over several.
     {verbose}
 
-`fill_docs` puts the texts in, so that ``help(Model)`` and numpydoc show them in full. The base classes of ratings and
-labels call it for every subclass; any other class takes it as a decorator. A text with ``{default}`` gets the default
+`fill_docs` puts the texts in, so that ``help(Model)`` and numpydoc show them in full. `Estimator`
+calls it for every subclass; any other class takes it as a decorator. A text with ``{default}`` gets the default
 from the signature of the constructor.
 """
 
