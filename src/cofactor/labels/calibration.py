@@ -518,9 +518,10 @@ class Calibration:
     def from_state(cls, state: Mapping[str, Any]) -> Calibration:
         """Return what a file holds. Older versions learned no bend: both ends of the curve then have one weight."""
         found = cls(**state)
-        if np.shape(found.context) != (4,):
+        old = found.context
+        if not isinstance(old, np.ndarray) or old.shape != (4,):
             return found
-        return replace(found, context=np.insert(np.asarray(found.context), 0, np.asarray(found.context)[0]))
+        return replace(found, context=np.insert(old, 0, old[0]))
 
     def logits(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Return log p / (1 - p), shape (n, L), in the precision of the scores.
