@@ -92,6 +92,12 @@ EXECUTED = (
     ("docs/how-large.md", "LabelChunks", "test_readme.py::test_labels_in_chunks"),
     ("docs/adding-a-method.md", "class PLST", "labels/test_docs.py::test_the_listing_is_the_source"),
     ("docs/adding-a-method.md", "class Mine", "labels/test_docs.py::test_the_skeleton_passes_the_contract_tests"),
+    (
+        "docs/adding-a-method.md",
+        "class QuadraticLearner",
+        "labels/test_learners.py::test_the_learner_that_the_documentation_shows",
+    ),
+    ("docs/adding-a-method.md", "class Gap", "labels/test_decisions.py::test_the_rule_that_the_documentation_shows"),
     ("docs/architecture.md", "class ItemMeans", "ratings/test_a_new_model.py::item_means"),
     (
         "docs/architecture.md",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -54,7 +55,7 @@ def check_number(
 
 def number(**range_: Any) -> Callable[[str, Any], None]:
     """Return the check of a parameter that `check_number` makes, with its range and other values."""
-    return lambda name, value: check_number(name, value, **range_)
+    return partial(check_number, **range_)
 
 
 def whole(low: int = 1, **range_: Any) -> Callable[[str, Any], None]:
@@ -76,12 +77,12 @@ def positive_weight(*also: str | None) -> Callable[[str, Any], None]:
 
 def one_of(choices: Iterable[str | None]) -> Callable[[str, Any], None]:
     """Return the check of a parameter that `check_choice` makes."""
-    return lambda name, value: check_choice(name, value, choices)
+    return partial(check_choice, choices=choices)
 
 
 def size(**also: Any) -> Callable[[str, Any], None]:
     """Return the check of a parameter that `check_size` makes."""
-    return lambda name, value: check_size(name, value, **also)
+    return partial(check_size, **also)
 
 
 def check_text(texts: Iterable[Any], what: str) -> None:

@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.svm import LinearSVC
 
 from cofactor import labels
 
@@ -54,10 +55,10 @@ CASES: dict[str, labels.LabelModel] = {
     "MLForest": labels.MLForest.paper(5, trees="extra-trees", max_depth=5),
     "BPMLL": labels.BPMLL.paper(5, learning_rate=0.01, decay=0.0, max_iter=200),
     "LIFT": labels.LIFT.paper(0.1, LOGISTIC),
-    "LLSF": labels.LLSF.paper(tol=1e-8),
-    "LLSFDL": labels.LLSFDL.paper(beta=0.5, gamma=0.5, other_labels="predicted", tol=1e-8),
+    "LLSF": labels.LLSF.paper(correlation="psd", fit_intercept=True, tol=1e-8),
+    "LLSFDL": labels.LLSFDL.paper(beta=0.5, gamma=0.5, other_labels="predicted", fit_intercept=True, tol=1e-8),
     "SSJDR": labels.SSJDR.paper(3, gamma=0.1, n_neighbors=3, tol=0.01),
-    "BinaryRelevance": labels.BinaryRelevance.paper(),
+    "BinaryRelevance": labels.BinaryRelevance.paper(LinearSVC()),
     "BinaryRelevance of ridge": labels.BinaryRelevance.paper(Ridge()),
     "BinaryRelevance of logistic regression": labels.BinaryRelevance.paper(LOGISTIC),
     "ClassifierChain": labels.ClassifierChain.paper(order="pearson"),

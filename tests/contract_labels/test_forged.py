@@ -98,13 +98,13 @@ HEADERS = [
     ("IBLR", lambda learned: {"learners_": None}, None),
     ("Stacked2BR", lambda learned: {"learners_": learned["first_learners_"]}, "expected learners of 6 labels"),
     ("Stacked2BR", lambda learned: {"first_learners_": learned["learners_"]}, "expected learners of 6 labels"),
-    ("ChainCRFEnsemble", lambda learned: {"models_": []}, "a list of chains"),
+    ("ChainCRFEnsemble", lambda learned: {"models_": []}, "at least one chain"),
     (
         "ChainCRFEnsemble",
         of_chains(lambda chain: chain | {"state": chain["state"] | {"n_features": 2}}),
         "coef_ must be finite float of shape",
     ),
-    ("ChainCRFEnsemble", of_chains(lambda chain: chain | {"model": "TreeCRF"}), "TreeCRF|chains"),
+    ("ChainCRFEnsemble", of_chains(lambda chain: chain | {"model": "TreeCRF"}), "TreeCRF|ChainCRF"),
     (
         "ProbabilisticChain",
         lambda learned: {"chain_": learned["chain_"] | {"state": learned["chain_"]["state"] | {"link": "none"}}},

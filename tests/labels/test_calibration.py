@@ -1,13 +1,14 @@
 """Probabilities from scores, and decisions from probabilities."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import sparse
 from scipy.special import expit, logit
 
-from cofactor.kernels.calibration import context_sums
+from cofactor.kernels.calibration import KNEE, apply_context, context_sums, log_partition
 from cofactor.labels import PLST, LabelRidge, decisions
 from cofactor.labels.calibration import (
     CONSTANT_SCORE,
@@ -20,6 +21,7 @@ from cofactor.labels.calibration import (
     learn_calibration,
 )
 from cofactor.labels.decisions import (
+    AIMS,
     TARGET_METRICS,
     BestSets,
     Decision,
@@ -102,6 +104,29 @@ def test_where_one_label_is_on_the_context_says_so():
     assert strays[0] < strays[1]
 
 
+@pytest.mark.parametrize("n_labels", [1, 5])
+def test_where_annotators_forget_labels_probabilities_level_off(n_labels):
+    rng = np.random.default_rng(0)
+    scores = 2 * rng.normal(size=(4000, n_labels)) - 1
+    chances = 0.6 * expit(scores)
+    labels = sparse.csr_array(rng.random(scores.shape) < chances)
+    found = learn_calibration(scores, labels, context=n_labels > 1)
+    logistic = replace(found, context=None)
+    errors = [np.sqrt(np.mean((one.probabilities(scores) - chances) ** 2)) for one in (found, logistic)]
+    assert errors[0] < 0.02 < 0.04 < errors[1]
+    grid = np.tile(np.linspace(-99, 99, 999)[:, None], n_labels)
+    assert (np.diff(replace(found, context=found.context * [1, 1, 0, 0, 1]).logits(grid), axis=0) > 0).all()
+
+
+def test_files_of_versions_that_learned_no_bend_say_the_same():
+    state = {"slope": np.ones(3), "offset": np.zeros(3), "context": np.array([0.9, -0.3, 0.2, 0.1])}
+    z = np.random.default_rng(0).normal(size=(5, 3))
+    context = context_rows(z)
+    other = np.where(np.arange(3) == context[:, [2]], context[:, [1]], context[:, [0]])
+    expected = 0.9 * z - 0.3 * other + 0.2 * context[:, [3]] + 0.1
+    np.testing.assert_allclose(Calibration.from_state(state).logits(z), expected)
+
+
 def test_it_makes_no_difference_where_scores_begin():
     scores, labels, _, _ = drawn(400, 5)
     rare = sparse.csr_array(labels.multiply(np.random.default_rng(1).random(labels.shape) < 0.02))
@@ -179,6 +204,7 @@ def test_each_aim_is_best_at_its_measure():
         on = learn_rule(aim, logits[:3000], labels[:3000]).apply(expit(new[0]))
         reports[aim] = label_report(new[1], on)
     measures = {"micro": "micro_f1", "macro": "macro_f1", "example": "example_f1", "subset": "subset_accuracy"}
+    assert {*measures, "hamming"} == set(TARGET_METRICS), "a new aim needs its measure here"
     for aim, name in measures.items():
         assert max(report[name] for report in reports.values()) < reports[aim][name] + 0.01, aim
     assert reports["hamming"]["hamming"] == min(report["hamming"] for report in reports.values())
@@ -233,18 +259,25 @@ def test_macro_cuts_are_half_of_the_largest_expected_f1():
 
 def test_sums_for_the_context_are_those_of_all_labels():
     rng = np.random.default_rng(0)
-    logits, w, beta = rng.normal(size=(20, 4)), rng.random(20), np.array([0.9, -0.3, 0.2, 0.1])
+    logits, w, beta = 3 * rng.normal(size=(20, 4)), rng.random(20), np.array([0.9, 0.4, -0.3, 0.2, 0.1])
     logits[3, 1], logits[5, 2:] = CONSTANT_SCORE, -CONSTANT_SCORE
     rows = context_rows(logits)
-    by_row, hessian = np.zeros((20, 4)), np.zeros((4, 4))
-    context_sums(logits, rows, w, beta, CONSTANT_SCORE, by_row, hessian)
+    by_row, hessian, partition, applied = np.zeros((20, 5)), np.zeros((5, 5)), np.empty(20), logits.copy()
+    context_sums(logits, rows, w, beta, CONSTANT_SCORE, True, by_row, hessian)
+    log_partition(logits, rows, beta, CONSTANT_SCORE, partition)
+    apply_context(applied, rows, beta, CONSTANT_SCORE)
     for i, k in itertools.product(range(20), range(4)):
-        if abs(logits[i, k]) < CONSTANT_SCORE:
-            x = np.array([logits[i, k], rows[i, 1] if k == rows[i, 2] else rows[i, 0], rows[i, 3], 1.0])
+        z = logits[i, k]
+        if abs(z) < CONSTANT_SCORE:
+            other = rows[i, 1] if k == rows[i, 2] else rows[i, 0]
+            h = np.logaddexp(0, z - KNEE)
+            x = np.array([z - h, h, other, rows[i, 3], 1.0])
             p = expit(beta @ x)
             by_row[i] -= w[i] * p * x
             hessian -= w[i] * p * (1 - p) * np.outer(x, x)
-    assert max(np.abs(by_row).max(), np.abs(hessian).max()) < 1e-12
+            partition[i] -= np.logaddexp(0, beta @ x)
+            applied[i, k] += z - beta @ x
+    assert max(np.abs(one).max() for one in (by_row, hessian, partition, applied - logits)) < 1e-11
 
 
 def test_a_start_from_a_part_ends_where_one_from_nothing_does(monkeypatch):
@@ -298,7 +331,9 @@ def test_whoever_must_know_an_aim_does(aim):
         assert type(rule_of(rule.name, rule.value)) is type(rule)
         assert Decision(rule).words
     assert aim in OPTIONS["decide_for"].choices
+    assert AIMS[aim].measure in OPTIONS["decide_for"].help
     assert f'"{aim}"' in PARAMETERS["decide_for"].splitlines()[0]
+    assert AIMS[aim].measure in " ".join(PARAMETERS["decide_for"].split())
 
 
 def test_a_rule_for_an_unknown_aim_is_refused():

@@ -1,13 +1,17 @@
 """Cuts against brute force: every cut that makes a difference is tried."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.metrics import f1_score
+from tests.skeletons import block_of
 from tests.together import together
 
 from cofactor.errors import InvalidInputError
+from cofactor.labels import decisions
 from cofactor.labels.calibration import CONSTANT_SCORE
 from cofactor.labels.decisions import (
     RULES,
@@ -21,6 +25,8 @@ from cofactor.labels.decisions import (
     micro_f1_curve,
     rule_of,
 )
+from cofactor.model.docs import PARAMETERS
+from cofactor.service.options import OPTIONS
 
 
 def scored(seed: int, n: int = 30, n_labels: int = 5, ties: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -117,6 +123,59 @@ def test_constant_labels_move_no_cut(rule):
     elif rule == "global":
         best = max(micro_f1(wide > c, truth) for c in np.unique(scores))
         assert micro_f1(on, truth) == pytest.approx(best)
+
+
+@together("rule", [rule for rule in RULES if rule != "top-k"])  # a label that is always on is one of the k
+def test_constant_labels_do_not_change_what_the_others_get(rule):
+    scores, Y = scored(0)
+    found = learn_threshold(rule, scores, sparse.csr_array(Y))
+    value = np.concatenate([[0], found.value, [0]]) if np.ndim(found.value) else found.value
+    wide = np.pad(scores, ((0, 0), (1, 1)))
+    wide[:, 0], wide[:, -1] = CONSTANT_SCORE, -CONSTANT_SCORE
+    assert np.array_equal(rule_of(rule, value).apply(wide)[:, 1:-1], found.apply(scores))
+
+
+def test_how_many_labels_is_shown_as_no_cut():
+    """The number alone, as that of a cut is shown, would be taken for one."""
+    assert [Decision(TopK(k)).words for k in (1, 2)] == [
+        "by the highest scores, 1 label an instance",
+        "by the highest scores, 2 labels an instance",
+    ]
+    assert not Decision(Threshold(2.0)).words
+
+
+@together("rule", RULES)
+def test_whoever_must_know_a_rule_does(rule):
+    """One that is new needs a branch that learns it, a file that is read, texts and an option of the shell."""
+    scores, Y = scored(0)
+    found = learn_threshold(rule, scores, sparse.csr_array(Y))
+    assert found.name == rule
+    assert type(rule_of(found.name, found.value)) is type(found)
+    assert rule in OPTIONS["threshold"].help
+    for text in ("threshold", "set_threshold", "field_threshold"):
+        assert f'"{rule}"' in PARAMETERS[text].splitlines()[0]
+    assert f'"{rule}"  ' in learn_threshold.__doc__
+
+
+def test_the_rule_that_the_documentation_shows(monkeypatch):
+    names: dict[str, Any] = {"__name__": __name__}
+    exec(block_of("adding-a-method.md", "class Gap"), names)
+    monkeypatch.setattr(decisions, "_KINDS", (*decisions._KINDS, names["Gap"]))
+    scores, Y = scored(0)
+    learned = names["learn_gap"](scores, sparse.csr_array(Y), None)
+    worth = [micro_f1(rule_of("gap", gap).apply(scores), Y) for gap in np.linspace(0, np.ptp(scores), 200)]
+    assert micro_f1(learned.apply(scores), Y) >= max(worth)
+    again = Decision.from_state(Decision(learned).to_state())
+    assert again.words == f"by scores, up to {learned.value:.3g} below the best of an instance"
+    wide = np.pad(scores, ((0, 0), (1, 1)))
+    wide[:, 0], wide[:, -1] = CONSTANT_SCORE, -CONSTANT_SCORE
+    expected = np.pad(learned.apply(scores), ((0, 0), (1, 1)))
+    expected[:, 0] = True
+    assert np.array_equal(again.predict(wide), expected)
+    assert again.predict(wide[:, [0, -1]]).tolist() == [[True, False]] * len(Y)
+    for forged in (-1.0, np.inf, np.nan, np.zeros(5)):
+        with pytest.raises(InvalidInputError, match="cannot have the value"):
+            rule_of("gap", forged)
 
 
 def test_a_label_whose_fold_had_none_takes_the_others_scores():

@@ -69,7 +69,7 @@ def test_one_label_sizes_beyond_all_labels_and_constant_and_equal_labels(tmp_pat
     """One cluster of all is the model itself, clusters of one label are binary relevance."""
     whole = LabelClustering.paper(POWERSET, max_size=50).fit(X, Y)
     np.testing.assert_array_equal(whole.predict(X), LabelPowerset.paper().fit(X, Y).predict(X))
-    single = LabelClustering.paper(BinaryRelevance.paper(), max_size=1).fit(X, Y)
+    single = LabelClustering.paper(BinaryRelevance.paper(random_state=0), max_size=1).fit(X, Y)
     assert clusters_of(single) == [[k] for k in range(5)]
     table = np.column_stack([np.zeros(80), Y, np.ones(80), Y[:, 2]]).astype(int)
     for clustering in ("disjoint", "overlapping", "normalized-cut", "random"):

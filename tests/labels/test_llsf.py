@@ -16,6 +16,7 @@ from cofactor.labels.regression import FeatureSpace
 from .test_mlknn import toy
 
 EXACT: dict[str, Any] = {"tol": 1e-12, "max_iter": 5000}
+CONVEX: dict[str, Any] = {"correlation": "psd", "fit_intercept": True}
 
 
 def slope(X: np.ndarray, Y: np.ndarray, W: np.ndarray, alpha: float, R: np.ndarray) -> np.ndarray:
@@ -35,7 +36,7 @@ def coupling(Y: np.ndarray, correlation: str = "psd") -> np.ndarray:
 @together("fit_intercept", [True, False])
 def test_without_coupling_each_label_is_a_lasso(fit_intercept: bool) -> None:
     X, Y, new = toy()
-    model = LLSF.paper(0.0, 2.0, fit_intercept=fit_intercept, **EXACT).fit(X, Y)
+    model = LLSF.paper(0.0, 2.0, correlation="psd", fit_intercept=fit_intercept, **EXACT).fit(X, Y)
     oracle = Lasso(2.0 / len(X), tol=1e-12, fit_intercept=fit_intercept).fit(X, Y.astype(float))
     np.testing.assert_allclose(model.coef_, oracle.coef_.T, atol=1e-6)
     np.testing.assert_allclose(model.decision_function(new), oracle.predict(new) - 0.5, atol=1e-6)
@@ -45,7 +46,7 @@ def test_without_coupling_each_label_is_a_lasso(fit_intercept: bool) -> None:
 def test_the_end_is_the_minimum(correlation: str) -> None:
     """With few features R itself has a minimum too, if alpha is small."""
     X, Y, _ = toy(60)
-    model = LLSF.paper(3.0, 1.0, correlation=correlation, **EXACT).fit(X, Y)
+    model = LLSF.paper(3.0, 1.0, correlation=correlation, fit_intercept=True, **EXACT).fit(X, Y)
     W, R = model.coef_, coupling(Y, correlation)
     gradient = slope(X, Y, W, 3.0, R)
     tolerance = 1e-4 if correlation == "psd" else 0.1
@@ -60,10 +61,10 @@ def test_an_objective_without_a_minimum_is_noticed() -> None:
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(20, 40)), (rng.random((20, 4)) < 0.4).astype(int)
     with pytest.warns(ConvergenceWarning, match="sinks without end.*take correlation='psd'"):
-        model = LLSF.paper(50.0, 0.1, correlation="original").fit(X, Y)
+        model = LLSF.paper(50.0, 0.1).fit(X, Y)
     assert model.n_iter_ < 100
     assert np.isfinite(model.coef_).all()
-    bounded = LLSF.paper(50.0, 0.1, tol=1e-10, max_iter=3000).fit(X, Y)
+    bounded = LLSF.paper(50.0, 0.1, **CONVEX, tol=1e-10, max_iter=3000).fit(X, Y)
     assert bounded.objective_ > 0
 
 
@@ -71,11 +72,13 @@ def test_many_sparse_features_give_the_same_without_their_products(monkeypatch: 
     rng = np.random.default_rng(1)
     X = rng.random((12, 500)) * (rng.random((12, 500)) < 0.02)
     Y = (rng.random((12, 3)) < 0.4).astype(int)
-    coefs = [LLSF.paper(1.0, 0.05, tol=1e-10).fit(table, Y).coef_ for table in (X, sparse.csr_array(X))]
+    coefs = [LLSF.paper(1.0, 0.05, **CONVEX, tol=1e-10).fit(table, Y).coef_ for table in (X, sparse.csr_array(X))]
     np.testing.assert_allclose(*coefs, atol=1e-4)
     monkeypatch.setattr(FeatureSpace, "too_large", staticmethod(lambda X: True))
     monkeypatch.setattr(FeatureSpace, "ridge", lambda *given: pytest.fail("regressed"))
-    np.testing.assert_allclose(LLSF.paper(1.0, 0.05, tol=1e-10).fit(sparse.csr_array(X), Y).coef_, coefs[0], atol=1e-4)
+    np.testing.assert_allclose(
+        LLSF.paper(1.0, 0.05, **CONVEX, tol=1e-10).fit(sparse.csr_array(X), Y).coef_, coefs[0], atol=1e-4
+    )
 
 
 def test_chosen_weights_follow_the_scale_of_the_features() -> None:
@@ -92,7 +95,7 @@ def test_labels_are_regressed_on_labels(other_labels: str, fit_intercept: bool) 
     X, new = (np.hstack([table, np.sin(3 * table)]) for table in (X, new))
     alpha, beta, gamma = 0.5, 2.0, 0.05
     model = LLSFDL.paper(alpha, beta, gamma, other_labels=other_labels, fit_intercept=fit_intercept, **EXACT).fit(X, Y)
-    base = LLSF.paper(alpha, beta, fit_intercept=fit_intercept, **EXACT).fit(X, Y)
+    base = LLSF.paper(alpha, beta, correlation="psd", fit_intercept=fit_intercept, **EXACT).fit(X, Y)
     np.testing.assert_allclose(model.base_coef_, base.coef_, atol=1e-6)
     W, S = model.coef_, model.label_coef_
     np.testing.assert_allclose(np.diag(S), 0)
@@ -116,6 +119,7 @@ def test_labels_are_regressed_on_labels(other_labels: str, fit_intercept: bool) 
 
 def test_labels_that_cost_too_much_are_not_used() -> None:
     X, Y, new = toy()
-    model, plain = LLSFDL.paper(gamma=1e3, **EXACT).fit(sparse.csr_array(X), Y), LLSF.paper(**EXACT).fit(X, Y)
+    model = LLSFDL.paper(gamma=1e3, fit_intercept=True, **EXACT).fit(sparse.csr_array(X), Y)
+    plain = LLSF.paper(**CONVEX, **EXACT).fit(X, Y)
     assert not model.label_coef_.any()
     np.testing.assert_allclose(model.decision_function(new), plain.decision_function(new), atol=1e-6)

@@ -17,6 +17,7 @@ from cofactor.labels import (
     AdaBoostMR,
     BRkNN,
     KNNVote,
+    LabelModel,
     MLDecisionTree,
     MLkNN,
 )
@@ -52,6 +53,15 @@ def many(n: int = 300, L: int = 20_000, D: int = 50) -> tuple[sparse.csr_array, 
     return X, Y
 
 
+def refuse_to_begin(kind: type[LabelModel], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a fit fail that was not refused before it began."""
+    problem = (
+        f"the fit of {kind.__name__} has begun: have its `_fit_bytes` say what it takes, or put it in FITTING, if it "
+        "has no tables of labels"
+    )
+    monkeypatch.setattr(kind, "_fit", lambda self, data: pytest.fail(problem))
+
+
 @pytest.mark.parametrize("name", FITTING)
 @pytest.mark.filterwarnings("ignore")
 def test_these_fit(name: str) -> None:
@@ -66,7 +76,7 @@ def test_these_are_refused_before_the_fit(name: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("COFACTOR_MAX_FIT", "500000")
     X, Y = many(L=4000)
     model = clone(REFUSED[name]).set_params(scale="none")  # a scale would be chosen first
-    monkeypatch.setattr(type(model), "_fit", lambda self, data: pytest.fail("the fit has begun"))
+    refuse_to_begin(type(model), monkeypatch)
     with pytest.raises(InvalidInputError, match="a fit on 300 instances, 50 features, .* labels would take at least"):
         model.fit(X, Y)
 
@@ -75,6 +85,6 @@ def test_these_are_refused_before_the_fit(name: str, monkeypatch: pytest.MonkeyP
 def test_label_times_label_is_beyond_the_usual_budget(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     X, Y = many(L=40_000 if name == "CSSP" else 20_000)
     model = clone(REFUSED[name]).set_params(scale="none")
-    monkeypatch.setattr(type(model), "_fit", lambda self, data: pytest.fail("the fit has begun"))
+    refuse_to_begin(type(model), monkeypatch)
     with pytest.raises(InvalidInputError, match="and more than 8,589,934,592 bytes for a fit are refused"):
         model.fit(X, Y)

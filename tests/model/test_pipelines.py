@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, Normalizer, StandardScaler
+from sklearn.svm import LinearSVC
 
 import cofactor
 from cofactor.labels import MNMTF, PLST, BinaryRelevance, MLkNN
@@ -54,7 +55,7 @@ def test_scalers(step: Any, tmp_path: Any) -> None:
 
 @pytest.mark.parametrize("step", WORDS, ids=repr)
 def test_words(step: Any, tmp_path: Any) -> None:
-    model = make_pipeline(step, MaxAbsScaler(), BinaryRelevance.paper()).fit(TEXTS, Y)
+    model = make_pipeline(step, MaxAbsScaler(), BinaryRelevance.paper(LinearSVC())).fit(TEXTS, Y)
     cofactor.save(model, tmp_path / "m")
     loaded = cofactor.load(tmp_path / "m")
     assert np.array_equal(loaded.decision_function(TEXTS), model.decision_function(TEXTS))

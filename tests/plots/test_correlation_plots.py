@@ -158,7 +158,7 @@ def test_bars_of_marginals():
         (lambda: plot_label_structure([[0, 1], [1, 0]], C), "no circle"),
         (lambda: plot_label_structure([[0, 1], [1, 1]], C), "no circle"),
         (lambda: plot_label_structure([0, 1, 2], C), "each of the numbers 0 to 9 once"),
-        (lambda: plot_label_structure(np.arange(10), C, names=["a"]), "expected 10 names"),
+        (lambda: plot_label_structure(np.arange(10), C, names=["a"]), "names must have 10 entries, found 1"),
         (lambda: plot_marginals([0.2, 1.2], [0, 1]), "from 0 to 1"),
         (lambda: plot_marginals([0.2, 0.3], [0, 1, 1]), "label_set must hold one value for each of the 2 labels"),
         (lambda: plot_marginals([0.2, 0.3], [0, 2]), "label_set"),

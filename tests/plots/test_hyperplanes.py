@@ -25,9 +25,9 @@ def test_hyperplanes_have_a_line_and_an_arrow_for_each_user() -> None:
     ("U", "V", "message"),
     [
         ([[1.0, 0.0], [0.0, 0.0]], [[1.0, 1.0]], "U must have no row of zeros, found row 1"),
-        ([[1.0, 0.0, 0.0]], [[1.0, 1.0]], r"U must have shape \(n_users, 2\)"),
+        ([[1.0, 0.0, 0.0]], [[1.0, 1.0]], r"U must have shape \(n, 2\)"),
         ([[1.0, np.nan]], [[1.0, 1.0]], "U must be finite"),
-        ([[1.0, 0.0]], [1.0, 1.0], r"V must have shape \(n_items, 2\)"),
+        ([[1.0, 0.0]], [1.0, 1.0], r"V must have shape \(n, 2\)"),
     ],
 )
 def test_factors_that_are_not_in_the_plane_are_refused(U: list, V: list, message: str) -> None:

@@ -239,7 +239,7 @@ def test_predictions_as_html_are_escaped():
     [
         ({"names": ["a"]}, "names must have 5 entries, found 1"),
         ({"rows": ["a"]}, "rows must have 4 entries, found 1"),
-        ({"form": "latex"}, "form must be 'text' or 'html', found 'latex'"),
+        ({"form": "latex"}, "form='latex': expected one of 'text', 'html'"),
     ],
 )
 def test_bad_tables(options, message):

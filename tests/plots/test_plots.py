@@ -146,7 +146,7 @@ def test_bad_curves(function, curves, error, message):
 
 
 def test_bad_axis():
-    with pytest.raises(ValueError, match="x must be 'seconds' or 'iterations', found 'time'"):
+    with pytest.raises(ValueError, match="x='time': expected one of 'seconds', 'iterations'"):
         plot_convergence(HISTORIES, x="time")
 
 
@@ -380,7 +380,7 @@ def test_levels_have_colours_and_markers_of_their_own():
 @together(
     ("arguments", "error", "message"),
     [
-        ((np.ones((4, 3)), [1, 1], [0], [1] * 4), ValueError, r"V must have shape \(n_items, 2\).*\(4, 3\)"),
+        ((np.ones((4, 3)), [1, 1], [0], [1] * 4), ValueError, r"V must have shape \(n, 2\).*\(4, 3\)"),
         ((np.ones((0, 2)), [1, 1], [0], []), ValueError, r"V must have shape"),
         (([["a", "b"]], [1, 1], [0], [1]), TypeError, "V must be a matrix of numbers"),
         (([[np.nan, 0]], [1, 1], [0], [1]), ValueError, "V must be finite"),

@@ -36,7 +36,7 @@ def test_scores_of_an_evaluation_are_refused_with_where_they_hold_what_is_drawn(
         (lambda s: plot_popularity([1.0], s), "recommended"),
     ):
         with pytest.raises(
-            InvalidTypeError, match="expected a mapping from method to .* RecommendationScores s pass"
+            InvalidTypeError, match="must be a mapping from names to .* RecommendationScores s pass"
         ) as told:
             draw(scores)
         assert told.value.argument == name

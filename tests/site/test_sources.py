@@ -75,6 +75,16 @@ def test_every_method_has_its_paragraph(extension: Any) -> None:
         assert all(len(halves) == 2 and all(halves) for halves in when[part].values())
 
 
+@pytest.mark.parametrize("page", ["ratings", "labels"])
+def test_every_method_has_a_row_in_its_guide(extension: Any, page: str) -> None:
+    lines = (ROOT / "docs" / "guide" / f"{page}.md").read_text(encoding="utf-8").splitlines()
+    rows = {name for line in lines if line.startswith("|") for name in re.findall(r"`(\w+)", line.split("|")[1])}
+    parts = [of for part, of in extension.REGISTRIES.items() if part.partition(".")[0] == page]
+    names = {name for package, registry, _ in parts for name in getattr(importlib.import_module(package), registry)}
+    assert len(names) > 20
+    assert names <= rows, f"each model needs a row in docs/guide/{page}.md"
+
+
 def test_the_pictures_are_those_of_their_script() -> None:
     sys.path.insert(0, str(ROOT / "docs"))
     try:

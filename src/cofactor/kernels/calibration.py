@@ -10,7 +10,7 @@ import numpy as np
 from cofactor.kernels.arrays import empty
 from cofactor.kernels.compile import exact
 
-_FACTORS = 1000  # numbers between 1 and 2 whose product is below the largest number
+KNEE = -1.0  #: logit about which the slope of the curve changes from one end to the other
 
 
 @exact
@@ -34,6 +34,22 @@ def _chance(z):  # type: ignore[no-untyped-def]
     e = _decay(z)
     rare = e / (1 + e)
     return 1 - rare if z >= 0 else rare
+
+
+@exact
+def _softplus(z):  # type: ignore[no-untyped-def]
+    """Return log(1 + exp(z)), with the series of log(1 + e) = 2 artanh(e / (2 + e)), to thirteen digits of it."""
+    e = _decay(z)
+    y = e / (2 + e)
+    q = y * y
+    t = 1 / 25 + q * (1 / 27)
+    t = 1 / 21 + q * (1 / 23 + q * t)
+    t = 1 / 17 + q * (1 / 19 + q * t)
+    t = 1 / 13 + q * (1 / 15 + q * t)
+    t = 1 / 9 + q * (1 / 11 + q * t)
+    t = 1 / 5 + q * (1 / 7 + q * t)
+    t = 1 + q * (1 / 3 + q * t)
+    return max(z, 0.0) + 2 * y * t
 
 
 @exact
@@ -87,15 +103,21 @@ def rows_of_logits(logits, far, out):  # type: ignore[no-untyped-def]
 @exact
 def _in_context(row, context, beta, far, out):  # type: ignore[no-untyped-def]
     """Write what the context of a row makes of its logits; those beyond ±far stay as they are."""
-    common = beta[2] * context[3] + beta[3]
-    first = beta[1] * context[0] + common
+    common = beta[3] * context[3] + beta[4]
+    first = beta[2] * context[0] + common
     best = int(context[2])
     top = np.float64(row[best]) if best >= 0 else 0.0
-    for k in range(len(row)):
-        z = np.float64(row[k])
-        out[k] = beta[0] * z + first if abs(z) < far else z
+    bend = beta[1] - beta[0]
+    if bend == 0:
+        for k in range(len(row)):
+            z = np.float64(row[k])
+            out[k] = beta[0] * z + first if abs(z) < far else z
+    else:
+        for k in range(len(row)):
+            z = np.float64(row[k])
+            out[k] = beta[0] * z + bend * _softplus(z - KNEE) + first if abs(z) < far else z
     if best >= 0:
-        out[best] = beta[0] * top + beta[1] * context[1] + common
+        out[best] = beta[0] * top + bend * _softplus(top - KNEE) + beta[2] * context[1] + common
 
 
 @exact
@@ -106,70 +128,79 @@ def apply_context(logits, rows, beta, far):  # type: ignore[no-untyped-def]
 
 
 @exact
-def context_sums(logits, rows, weights, beta, far, by_row, hessian):  # type: ignore[no-untyped-def]
-    """Add Σ w p x of each row to by_row, (n, 4), and Σ w p (1 - p) x xᵀ of all to the other output.
+def context_sums(logits, rows, weights, beta, far, bent, by_row, hessian):  # type: ignore[no-untyped-def]
+    """Add Σ w p x of each row to by_row, (n, 5), and Σ w p (1 - p) x xᵀ of all to the other output.
 
-    x is [logit, largest other logit, log Σ p, 1]. All labels of a row but the most likely one share all of x but the
-    logit, so five sums stand for them.
+    x is [z - h, h, largest other logit, log Σ p, 1] for a label of logit z, with h = log(1 + exp(z - KNEE)). All labels
+    of a row but the most likely one share all of x but the first two, so nine sums stand for them. For a curve that is
+    not bent the sum of the first two is enough: h is 0 then.
     """
-    ones, chances = empty(5), empty(logits.shape[1])
+    n_labels = logits.shape[1]
+    sums, chances, rises = np.zeros(9), empty(n_labels), empty(n_labels)
     for i in range(logits.shape[0]):
         row, best = logits[i], int(rows[i, 2])
         _in_context(row, rows[i], beta, far, chances)
-        for k in range(len(row)):
-            chances[k] = _chance(chances[k]) if abs(row[k]) < far else 0.0
+        for k in range(n_labels):
+            usable = abs(row[k]) < far
+            chances[k] = _chance(chances[k]) if usable else 0.0
+            rises[k] = 0.0
+        if bent:
+            for k in range(n_labels):
+                rises[k] = _softplus(np.float64(row[k]) - KNEE) if abs(row[k]) < far else 0.0
         if best >= 0:
-            z, p = np.float64(row[best]), chances[best]
-            v = p * (1 - p)
-            ones[0], ones[1], ones[2], ones[3], ones[4] = p, p * z, v, v * z, v * z * z
-            _add_row(ones, rows[i, 1], rows[i, 3], weights[i], by_row[i], hessian)
+            _add_label(np.float64(row[best]), rises[best], chances[best], sums)
+            _add_row(sums, rows[i, 1], rows[i, 3], weights[i], by_row[i], hessian)
             chances[best] = 0.0
-        p0, p1, v0, v1, v2 = 0.0, 0.0, 0.0, 0.0, 0.0
-        for k in range(len(row)):
-            p = chances[k]
-            logit = np.float64(row[k]) if p > 0 else 0.0
-            v = p * (1 - p)
-            p0 += p
-            p1 += p * logit
-            v0 += v
-            v1 += v * logit
-            v2 += v * logit * logit
-        ones[0], ones[1], ones[2], ones[3], ones[4] = p0, p1, v0, v1, v2
-        _add_row(ones, rows[i, 0], rows[i, 3], weights[i], by_row[i], hessian)
+        for k in range(n_labels):
+            _add_label(np.float64(row[k]) if chances[k] > 0 else 0.0, rises[k], chances[k], sums)
+        _add_row(sums, rows[i, 0], rows[i, 3], weights[i], by_row[i], hessian)
+
+
+@exact
+def _add_label(z, h, p, sums):  # type: ignore[no-untyped-def]
+    """Add p, p a, p h, v, v a, v h, v a², v a h and v h², with v = p (1 - p) and a = z - h."""
+    a, v = z - h, p * (1 - p)
+    sums[0] += p
+    sums[1] += p * a
+    sums[2] += p * h
+    sums[3] += v
+    sums[4] += v * a
+    sums[5] += v * h
+    sums[6] += v * a * a
+    sums[7] += v * a * h
+    sums[8] += v * h * h
 
 
 @exact
 def _add_row(sums, other, total, w, gradient, hessian):  # type: ignore[no-untyped-def]
-    """Add what labels with the same other logit and log Σ p give, from Σ p, Σ p z, Σ v, Σ v z and Σ v z²."""
-    x = (0.0, other, total, 1.0)
-    gradient[0] += w * sums[1]
-    hessian[0, 0] += w * sums[4]
-    for a in range(1, 4):
-        gradient[a] += w * sums[0] * x[a]
-        hessian[0, a] += w * sums[3] * x[a]
-        hessian[a, 0] += w * sums[3] * x[a]
-        for b in range(1, 4):
-            hessian[a, b] += w * sums[2] * x[a] * x[b]
+    """Add what labels with the same other logit and log Σ p give; their sums begin at 0 again."""
+    x = (other, total, 1.0)
+    for a in range(2):
+        gradient[a] += w * sums[1 + a]
+        for b in range(2):
+            hessian[a, b] += w * sums[6 + a + b]
+        for b in range(3):
+            hessian[a, 2 + b] += w * sums[4 + a] * x[b]
+            hessian[2 + b, a] += w * sums[4 + a] * x[b]
+    for a in range(3):
+        gradient[2 + a] += w * sums[0] * x[a]
+        for b in range(3):
+            hessian[2 + a, 2 + b] += w * sums[3] * x[a] * x[b]
+    sums[:] = 0.0
 
 
 @exact
 def log_partition(logits, rows, beta, far, out):  # type: ignore[no-untyped-def]
     """Write Σ log(1 + exp(z)) of each row, with z the logits within ±far in the context of the row."""
-    decays = empty(logits.shape[1])
+    terms = empty(logits.shape[1])
     for i in range(logits.shape[0]):
-        row = logits[i]
-        _in_context(row, rows[i], beta, far, decays)
-        total, factors = 0.0, 1.0
+        row, total = logits[i], 0.0
+        _in_context(row, rows[i], beta, far, terms)
         for k in range(len(row)):
-            total += decays[k] if decays[k] > 0 and abs(row[k]) < far else 0.0
+            terms[k] = _softplus(terms[k]) if abs(row[k]) < far else 0.0
         for k in range(len(row)):
-            decays[k] = _decay(decays[k]) if abs(row[k]) < far else 0.0
-        for k in range(len(row)):
-            factors *= 1 + decays[k]
-            if k % _FACTORS == 0:
-                total += math.log(factors)
-                factors = 1.0
-        out[i] = total + math.log(factors)
+            total += terms[k]
+        out[i] = total
 
 
 @exact

@@ -99,18 +99,16 @@ from cofactor.labels.training_data import (
     space_for,
     weights_of,
 )
-from cofactor.metrics.labels import micro_f1
+from cofactor.metrics.labels import label_counts
 from cofactor.metrics.tables import of_known
 from cofactor.model.commit import committed, learned_names
-from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import Estimator, learned, param
 from cofactor.model.explanations import Explanation
 from cofactor.model.facts import Facts, summary
-from cofactor.model.html import html_of
 from cofactor.model.offered import kinds_of, offered_if
 from cofactor.model.progress import Monitor
 from cofactor.model.size import refuse_too_large
-from cofactor.model.state import check_course, head_of, member, of_head, packed, unpacked
+from cofactor.model.state import check_course, head_of, member, of_head, unpacked
 from cofactor.schema import Schema
 from cofactor.solvers.result import Callback
 from cofactor.text import plural
@@ -211,7 +209,6 @@ class Capabilities:
     scale_error: Callable[[CheckedFeatures, sparse.csr_array], float] | None = field(default=None, repr=False)
 
 
-@fill_docs
 class LabelModel(ClassifierMixin, Estimator, ABC):
     """A model which predicts the labels of instances from their features.
 
@@ -259,14 +256,6 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
 
     #: Whether `fit` takes sparse labels. scikit-learn has no tag for it, so `cofactor.evaluation` asks for this.
     takes_sparse_labels: ClassVar[bool] = True
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        fill_docs(cls)
-
-    def _html_repr(self) -> str:
-        """Return what a notebook shows."""
-        return html_of(self)
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's description of the estimator."""
@@ -1016,7 +1005,6 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         """
         X, y, label_names, sample_weight, mask = unpack_dataset(X, y, label_names, sample_weight, mask)
         features: Any
-        takes_unknown = "missing" in self._params  # those who learn from known labels alone have it
         if y is not None:
             refuse_labels_beside(X)
         if reset and y is None and are_chunks(X):
@@ -1030,10 +1018,11 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             missing = getattr(self, "missing", "ignore")
             labels, form, names, known = as_known_labels(y, label_names, mask, missing=missing)
             check_lengths(features, labels)
-        if known is not None and not takes_unknown:
-            raise refused_unknown(known, type(self).__name__, names)
-        check_known(known, names)
-        warn_of_one_sided(labels, known, names)
+        if known is not None:
+            if "missing" not in self._params:  # those who learn from known labels alone have it
+                raise refused_unknown(known, type(self).__name__, names)
+            check_known(known, names)
+            warn_of_one_sided(labels, known, names)
         if reset:
             self.form_, self.label_names_ = form, names
             self.constant_ = np.zeros(len(names), dtype=np.int8)
@@ -1273,11 +1262,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         """Return a header which JSON can hold, and arrays."""
         self._check_savable()
         arrays: dict[str, NDArray[Any]] = {}
-        learned = {
-            name: packed(declared.to_plain(getattr(self, name)), f"learned.{name}", arrays)
-            for name, declared in self._learned.items()
-            if hasattr(self, name)  # the model learns nothing of its own if all labels are constant
-        }
+        learned = self._pack_learned(arrays, "learned.")  # nothing of its own if all labels are constant
         header = head_of(self) | {"label_names": self.label_names_.tolist(), "learned": learned}
         if hasattr(self, "schema_"):
             header["recipe"] = self.schema_.as_json()  # as files called it before
@@ -1368,9 +1353,7 @@ def _weighted_micro_f1(
     truth: sparse.csr_array, predicted: sparse.csr_array, weights: NDArray[np.float64] | None = None
 ) -> float:
     """Return micro-F1; weights multiply the counts of each instance."""
-    f1 = float(micro_f1(truth, predicted))  # it checks the shapes
-    if weights is None:
-        return f1
-    hits = float(weights @ np.asarray(truth.multiply(predicted).sum(axis=1)))
-    total = float(weights @ np.asarray((truth + predicted).sum(axis=1)))
-    return 2 * hits / total if total else 0.0
+    counts = label_counts(truth, predicted).rows
+    w = np.ones(truth.shape[0]) if weights is None else weights
+    total = float(w @ (counts.true + counts.predicted))
+    return 2 * float(w @ counts.common) / total if total else 0.0

@@ -1,16 +1,21 @@
-r"""Probabilities of labels from scores of any model: Platt scaling with a common prior, then the context of the row.
+r"""Probabilities of labels from scores of any model: Platt scaling with a common prior, then curve and context.
 
 With the score s of label l, and the logits :math:`z_l` of the labels of one instance,
 
 .. math:: p_l = \sigma(z_l), \quad z_l = a_l s + b_l, \quad (a_l, b_l) \sim N\bigl((a_0, b_0), T\bigr)
 
-.. math:: p_l' = \sigma\Bigl(w_0 z_l + w_1 \max_{m \ne l} z_m + w_2 \log \sum_m p_m + w_3\Bigr)
+.. math::
+
+    p_l' = \sigma\Bigl(w_0 (z_l - h_l) + w_1 h_l + w_2 \max_{m \ne l} z_m + w_3 \log \sum_m \sigma(z_m) + w_4\Bigr),
+    \quad h_l = \log(1 + e^{z_l + 1})
 
 The common slope and offset, and how labels stray from them, are learned by EM, so that a label with few instances is
 calibrated as the others are, and a label with many as it is itself. T is a full covariance: where slopes and offsets
 stray together, a label of few instances learns the one from the other, and where scores begin makes no difference.
-Four numbers for all labels then say what the other labels of the instance tell: whether there is a more likely one, and
-how many are likely.
+Five numbers for all labels then say how the curve bends, and what the other labels of the instance tell: whether there
+is a more likely one, and how many are likely. The curve is logistic with :math:`w_0 = w_1`. Where annotators forget
+labels :math:`w_1` is about 0, and probabilities level off below 1. With a knee at 0 this were beta calibration (Kull,
+Silva Filho & Flach 2017); one at -1, a chance of .27, suits shares of forgotten labels from a third to two thirds.
 
 Where y records only the share c of the labels that are on (positive-unlabelled data), and the features do not say
 which, p above is the probability that a label is recorded, and :math:`p / c` that it is on (Elkan & Noto 2008).
@@ -29,7 +34,7 @@ instances alone counts as missed by any cut, as labels of new instances are of w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -40,7 +45,7 @@ from scipy import sparse
 from scipy.special import expit
 
 from cofactor.errors import InvalidInputError
-from cofactor.kernels.calibration import apply_context, context_sums, log_partition, platt_sums, rows_of_logits
+from cofactor.kernels.calibration import KNEE, apply_context, context_sums, log_partition, platt_sums, rows_of_logits
 from cofactor.labels.targets import SHARES, learn_target_cuts
 
 #: Score of a label that was constant in training, with its sign. It is beyond every cut and all other scores, but
@@ -57,6 +62,9 @@ _NEWTON_STEPS = 2  # of a label in each step of EM; they go on where the last on
 _LONGEST = 2.0  # longest Newton step of a logit
 _SAME = 1e-12  # a deviation below this share of the mean is rounding errors
 _LEAST = 1e-3  # least slope, so that calibration never turns the order of instances
+_NONE = np.array([1.0, 1.0, 0.0, 0.0, 0.0])  # weights which leave logits as they are: the mean of their prior
+_PRECISION = 0.1  # of each of them: else one has no end where the context hardly varies
+_STRAIGHT = np.vstack([np.eye(4)[:1], np.eye(4)])  # one slope for both ends of the curve, and the context
 
 
 class Platt(NamedTuple):
@@ -341,20 +349,31 @@ def context_rows(logits: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def fit_label_context(
-    logits: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.float64]
+    logits: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.float64], others: bool = True
 ) -> NDArray[np.float64] | None:
-    """Return the weights of the context, by Newton's method; None if they gain too little."""
+    """Return the weights of context and curve, by Newton's method; None if they gain too little.
+
+    The context comes first, on a straight curve, and must gain a standard error; then its bend, which must gain two.
+    Without `others`, labels say nothing of each other.
+    """
     rows = context_rows(logits)
+    if not others:
+        rows[:, [0, 1, 3]] = 0.0  # the weights of these stay 0
     targets = _context_targets(logits, rows, labels, w)
-    none = np.array([1.0, 0.0, 0.0, 0.0])
-    start = none
-    if logits.size > COARSE:
-        part, rows_of_part, targets_of_part, w_part = subsample(PART, logits, rows, targets, w)
-        start, _, _ = _context_weights(part, rows_of_part, targets_of_part, w_part, none)
-    beta, left, hessian = _context_weights(logits, rows, targets, w, start)
-    gains = targets @ (beta - none) - w * (_log_partition(logits, rows, beta) - _log_partition(logits, rows, none))
-    gains -= np.einsum("ij,ji->i", left, np.linalg.solve(hessian, left.T))  # what a row added to its own gain
-    return beta if gains.sum() > np.sqrt(len(gains)) * gains.std() and beta[0] > 0 else None
+    kept, value = _NONE, targets @ _NONE - w * _log_partition(logits, rows, _NONE)
+    for basis, n_errors in ((_STRAIGHT, 1), (np.eye(5), 2)):
+        start = kept
+        if logits.size > COARSE:
+            part, rows_of_part, targets_of_part, w_part = subsample(PART, logits, rows, targets, w)
+            start, _, _ = _context_weights(part, rows_of_part, targets_of_part, w_part, kept, basis)
+        weights, left, hessian = _context_weights(logits, rows, targets, w, start, basis)
+        found = targets @ weights - w * _log_partition(logits, rows, weights)
+        found -= np.einsum("ij,ji->i", left, np.linalg.solve(hessian, left.T))  # what a row added to its own
+        gains = found - value
+        rises = weights[:2].min() >= _LEAST < weights[:2].max()
+        if rises and gains.sum() > n_errors * np.sqrt(len(gains)) * gains.std():
+            kept, value = weights, found
+    return None if kept is _NONE else kept
 
 
 def _context_weights(
@@ -363,17 +382,27 @@ def _context_weights(
     targets: NDArray[np.float64],
     w: NDArray[np.float64],
     beta: NDArray[np.float64],
+    basis: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return the weights of the largest likelihood, from a start; the gradient of each row, (n, 4), and the Hessian."""
-    for _ in range(15):
-        sums, hessian = np.zeros(targets.shape), 1e-3 * np.eye(4)
+    """Return the weights of the largest likelihood that the basis reaches from a start.
+
+    Also the gradient of each row, and the Hessian, of what multiplies the basis. A slope of the curve which would fall
+    below the least one stays there, and the other weights follow.
+    """
+    bent = not np.array_equal(basis[0], basis[1])
+    for _ in range(20):
+        sums, hessian = np.zeros(targets.shape), _PRECISION * np.eye(5)
         for here, part in double_blocks(logits):
-            context_sums(part, rows[here], w[here], beta, CONSTANT_SCORE, sums[here], hessian)
-        left = targets - sums
-        step = np.linalg.solve(hessian, left.sum(axis=0))
+            context_sums(part, rows[here], w[here], beta, CONSTANT_SCORE, bent, sums[here], hessian)
+        left, hessian = (targets - sums) @ basis, basis.T @ hessian @ basis
+        step = basis @ np.linalg.solve(hessian, left.sum(axis=0) - _PRECISION * (beta - _NONE) @ basis)
         beta = beta + step * min(1.0, 1 / np.abs(step).max(initial=1e-300))
         if np.abs(step).max() < 1e-4:
-            break
+            low = np.flatnonzero(beta[:2] < _LEAST)
+            if not len(low):
+                break
+            beta[low] = _LEAST
+            basis = basis[:, ~basis[low].any(axis=0)]
     return beta, left, hessian
 
 
@@ -386,7 +415,8 @@ def _context_targets(
     kept = np.abs(z) < CONSTANT_SCORE
     row, column, z = row[kept], labels.indices[kept], z[kept]
     other = np.where(column == rows[row, 2], rows[row, 1], rows[row, 0])
-    parts = (z, other, rows[row, 3], np.ones(len(row)))
+    h = np.logaddexp(0, z - KNEE)
+    parts = (z - h, h, other, rows[row, 3], np.ones(len(row)))
     return np.column_stack([np.bincount(row, w[row] * x, len(rows)) for x in parts])
 
 
@@ -462,8 +492,8 @@ class Calibration:
     ----------
     slope, offset : ndarray of shape (L,)
         a and b of each label; slopes are above 0.
-    context : ndarray of shape (4,), or None
-        w; None where the other labels of an instance say nothing.
+    context : ndarray of shape (5,), or None
+        w; None where neither a bend of the curve nor the other labels of an instance say anything.
     recorded : ndarray of shape (L,), or None
         c, above 0 and at most 1; None where y records all labels that are on.
     set_cuts : ndarray of shape (2, STEPS + 1), or None
@@ -483,6 +513,15 @@ class Calibration:
     recorded: NDArray[np.float64] | None = None
     set_cuts: NDArray[np.float64] | None = None
     target_cuts: NDArray[np.float32] | None = None
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Calibration:
+        """Return what a file holds. Older versions learned no bend: both ends of the curve then have one weight."""
+        found = cls(**state)
+        old = found.context
+        if not isinstance(old, np.ndarray) or old.shape != (4,):
+            return found
+        return replace(found, context=np.insert(old, 0, old[0]))
 
     def logits(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Return log p / (1 - p), shape (n, L), in the precision of the scores.
@@ -535,7 +574,7 @@ class Calibration:
     def check(self, n_labels: int) -> None:
         """Refuse numbers read from a file that do not fit the labels."""
         of_labels = (n_labels,)
-        wanted: dict[str, tuple[int, ...]] = {"slope": of_labels, "offset": of_labels, "context": (4,)}
+        wanted: dict[str, tuple[int, ...]] = {"slope": of_labels, "offset": of_labels, "context": (5,)}
         wanted |= {"recorded": of_labels, "set_cuts": (len(COVERS), STEPS + 1)}
         for name, shape in wanted.items():
             value = getattr(self, name)
@@ -551,7 +590,7 @@ class Calibration:
                 raise InvalidInputError(f"target_cuts of the calibration must be float32 of shape {shape}")
             if not ((cuts >= 0) & (cuts < 1)).all():
                 raise InvalidInputError("target_cuts of the calibration must be from 0 to 1")
-        if not (self.slope > 0).all():
+        if not (self.slope > 0).all() or (self.context is not None and not (self.context[:2] > 0).all()):
             raise InvalidInputError("slopes of the calibration must be above 0")
         if self.set_cuts is not None and (np.diff(self.set_cuts) < 0).any():
             raise InvalidInputError("cuts of sets must rise with what may be missed")
@@ -579,8 +618,8 @@ def learn_calibration(
         Weights of the instances; one of weight 2 is as much evidence as two. Models give weights of mean 1.
     context : bool, default=True
         Whether to learn from the other labels of an instance too; not where some scores do not count, since a new
-        instance has all of them, and so a larger sum. It is kept where the log-likelihood of instances
-        that it did not learn from rises, by more than a standard error.
+        instance has all of them, and so a larger sum. Context and bend are kept where the log-likelihood of instances
+        that they did not learn from rises by more than a standard error, and two of them.
 
     Returns
     -------
@@ -589,7 +628,7 @@ def learn_calibration(
     Notes
     -----
     Slope and offset of all labels in common have the prior N(0, 100), for scores of mean 0 and standard deviation 1;
-    they start EM, which then takes four steps. What the context gains for an instance that it did not learn from
+    they start EM, which then takes four steps. What context and bend gain for an instance that they did not learn from
     follows from one Newton step without that instance. Labels without usable scores get the common ones. EM and context
     go over up to 524,288 scores, about twenty times; then labels take one or two steps over all scores. Needs no table
     of the size of the scores but the logits of these few, for the context.
@@ -650,10 +689,9 @@ def _learned(
     """Return a calibration, and what slopes and offsets come from."""
     platt = learn_platt(scores, labels, w)
     calibration = Calibration(*platt.line())
-    if not context or scores.shape[1] < 2:
-        return calibration, platt
     few, of_few, w_few = subsample(-(-scores.size // POOLED) or 1, scores, labels, w)
-    return replace(calibration, context=fit_label_context(calibration.logits(few), of_few, w_few)), platt
+    learned = fit_label_context(calibration.logits(few), of_few, w_few, context and scores.shape[1] > 1)
+    return replace(calibration, context=learned), platt
 
 
 def _cross_fitted_logits(

@@ -163,56 +163,79 @@ def as_labels(Y: Labels, names: Iterable[Any] | None = None) -> tuple[sparse.csr
     >>> labels.nnz, form.dtype, names.tolist()
     (3, 'bool', ['rock, hard', 'so "pop"'])
     """
-    if Y is None:
-        raise InvalidInputError("fit requires y to be passed, but the target y is None", argument="y")
-    table: Any
-    if is_sparse(Y):
-        check_sparse(Y, "y")
-        table, container, columns = Y, f"{Y.format}_{'array' if isinstance(Y, sparse.sparray) else 'matrix'}", None
-    else:
-        table, container, columns = _as_table(Y)
-    if table.ndim != 2:
-        raise InvalidInputError(
-            f"y has shape {table.shape}, expected a table (n instances, L labels) of 0 and 1"
-            + (": pass y.reshape(-1, 1) if it is one label" if table.ndim == 1 else ""),
-            argument="y",
-        )
-    if table.shape[1] == 0:
-        raise InvalidInputError(f"y has shape {table.shape}: there must be at least one label", argument="y")
+    return _as_ones(_label_table(Y), names)
+
+
+@dataclass(frozen=True)
+class _GivenLabels:
+    """Labels as they were given, of numbers of which some may be NaN: sparse, or an array."""
+
+    values: Any
+    container: str  # as `LabelForm` has it
+    columns: list[Any] | None  # of a frame
+
+
+def _as_ones(table: _GivenLabels, names: Iterable[Any] | None) -> tuple[sparse.csr_array, LabelForm, NDArray[Any]]:
+    """Return what `as_labels` returns."""
+    values = table.values
+    if values.shape[1] == 0:
+        raise InvalidInputError(f"y has shape {values.shape}: there must be at least one label", argument="y")
     if names is not None and not isinstance(names, Iterable):
         raise InvalidTypeError("expected names, one for each label", argument="label_names", found=names)
-    given = columns if names is None else list(names)
-    labels, signs = _sparse_ones(table, given) if is_sparse(table) else _dense_ones(table, given)
-    return labels, LabelForm(container, np.dtype(table.dtype).name, signs), checked_names(given, table.shape[1])
+    given = table.columns if names is None else list(names)
+    labels, signs = _sparse_ones(values, given) if is_sparse(values) else _dense_ones(values, given)
+    form = LabelForm(table.container, np.dtype(values.dtype).name, signs)
+    return labels, form, checked_names(given, values.shape[1])
 
 
-def _as_table(Y: Any) -> tuple[NDArray[Any], str, list[Any] | None]:
-    """Return a dense table of numbers, the name of its container, and the columns if it is a frame."""
-    refuse_masked(Y, "y")
-    Y, container, columns = nw.to_native(Y, pass_through=True), "array", None
-    if is_pandas_like_dataframe(Y):  # narwhals refuses equal names of columns in words of its own
-        container, columns, Y = "pandas", list(Y.columns), Y.to_numpy()
+def _label_table(Y: Any) -> _GivenLabels:
+    """Return y as a table of numbers, in which labels that are missing are NaN."""
+    if Y is None:
+        raise InvalidInputError("fit requires y to be passed, but the target y is None", argument="y")
+    if is_sparse(Y):
+        check_sparse(Y, "y")
+        table = _GivenLabels(Y, f"{Y.format}_{'array' if isinstance(Y, sparse.sparray) else 'matrix'}", None)
     else:
-        frame = as_frame(Y)
-        if frame is not None:
-            container, columns, Y = "polars", frame.columns, frame.to_numpy()
-    try:
-        table = np.asarray(Y)
-        if table.dtype.kind not in "biuf":
-            table = _as_numbers(table)
-    except (ValueError, TypeError) as error:
-        found = first_without_number(Y)
-        but = "" if found is None else f", but holds {found[0]!r} ({place_of_label(*found[1:], columns)})"
+        given = _opened(Y, "y")
+        try:
+            table = replace(given, values=_as_numbers(np.asarray(given.values)))
+        except (ValueError, TypeError) as error:
+            found = first_without_number(given.values)
+            but = "" if found is None else f", but holds {found[0]!r} ({place_of_label(*found[1:], given.columns)})"
+            raise InvalidInputError(
+                f"Unknown label type: y must be a table (n instances, L labels) of 0 and 1{but}; "
+                "scikit-learn's MultiLabelBinarizer makes one of lists of label names",
+                argument="y",
+            ) from error
+    shape = table.values.shape
+    if len(shape) != 2:
         raise InvalidInputError(
-            f"Unknown label type: y must be a table (n instances, L labels) of 0 and 1{but}; "
-            "scikit-learn's MultiLabelBinarizer makes one of lists of label names",
+            f"y has shape {shape}, expected a table (n instances, L labels) of 0 and 1"
+            + (": pass y.reshape(-1, 1) if it is one label" if len(shape) == 1 else ""),
             argument="y",
-        ) from error
-    return table, container, columns
+        )
+    return table
+
+
+def _opened(table: Any, argument: str) -> _GivenLabels:
+    """Return what a frame holds, with NaN for what is missing in it; anything else as it is."""
+    refuse_masked(table, argument)
+    native = nw.to_native(table, pass_through=True)
+    if is_pandas_like_dataframe(native):  # narwhals refuses equal names of columns in words of its own
+        missing, values = native.isna().to_numpy(), native.to_numpy()
+        if missing.any():
+            values = np.where(missing, np.nan, values.astype(object))
+        return _GivenLabels(values, "pandas", list(native.columns))
+    frame = as_frame(native)
+    if frame is None:
+        return _GivenLabels(native, "array", None)
+    return _GivenLabels(frame.to_numpy(), "polars", frame.columns)
 
 
 def _as_numbers(table: NDArray[Any]) -> NDArray[Any]:
-    """Return a table of Python objects as a table of numbers."""
+    """Return a table of numbers, those of a table of Python objects as well."""
+    if table.dtype.kind in "biuf":
+        return table
     if table.dtype.kind != "O":
         raise InvalidInputError(f"its entries have the dtype {table.dtype}")
     numbers = np.asarray(table.tolist())
@@ -548,58 +571,27 @@ def as_known_labels(
     ([[1.0, 0.0], [0.0, 1.0]], [[True, False], [True, True]])
     """
     names = list(names) if isinstance(names, Iterable) else names
-    table, columns = (Y, None) if is_sparse(Y) else _with_nan(Y)
-    nan = _nan_in(table)
+    table = _label_table(Y)
+    nan = _nan_in(table.values)
     if mask is None and nan is None:
-        return (*as_labels(Y, names), None)
-    shape = tuple(np.shape(table))
-    if len(shape) != 2 or shape[0] * shape[1] > _MOST:
-        if len(shape) == 2:
-            raise InvalidInputError(
-                f"which of {shape[0]} × {shape[1]} labels are known takes a byte for each, too much memory",
-                argument="y",
-                advice="give fewer labels or instances at a time",
-            )
-        as_labels(Y, names)  # it says what is wrong with the shape
-    known = np.ones(shape, dtype=bool) if mask is None else _known_of(mask, shape, columns)
+        return (*_as_ones(table, names), None)
+    n, L = table.values.shape
+    if n * L > _MOST:
+        raise InvalidInputError(
+            f"which of {n} × {L} labels are known takes a byte for each, too much memory",
+            argument="y",
+            advice="give fewer labels or instances at a time",
+        )
+    known = np.ones((n, L), dtype=bool) if mask is None else _known_of(mask, (n, L), table.columns)
     if nan is not None:
         here = nan & known
         if missing == "error" and here.any():
-            _refuse_nan(here, columns if names is None else names)
+            _refuse_nan(here, table.columns if names is None else names)
         known &= ~nan
-    labels, form, found = as_labels(_without_unknown(Y, table, known), names)
+    labels, form, found = _as_ones(replace(table, values=_without_unknown(table, known)), names)
     if labels.nnz == np.count_nonzero(known):
         form = replace(form, signs=None)  # zeros stand for what is not known
-    if columns is not None:
-        form = LabelForm("pandas" if is_pandas_like_dataframe(Y) else "polars", form.dtype, form.signs)
-        found = found if names is not None else as_labels(np.zeros((1, shape[1])), columns)[2]
     return labels, form, found, None if known.all() else known
-
-
-def _with_nan(Y: Any) -> tuple[Any, list[Any] | None]:
-    """Return a dense table in which what is missing is NaN, and the columns if it is a frame."""
-    if Y is None:
-        return np.zeros(0), None
-    native = nw.to_native(Y, pass_through=True)
-    if is_pandas_like_dataframe(native):
-        missing = native.isna().to_numpy()
-        table = native.to_numpy()
-        if missing.any():
-            table = np.where(missing, np.nan, table.astype(object))
-        return _numbers(table), list(native.columns)
-    frame = as_frame(Y)
-    if frame is not None:
-        return _numbers(frame.to_numpy()), list(frame.columns)
-    return _numbers(Y), None
-
-
-def _numbers(table: Any) -> Any:
-    """Return a table of floats where that is what its entries are, or None for NaN; otherwise as it is."""
-    try:
-        found = np.asarray(table)
-        return found.astype(np.float64) if found.dtype.kind == "O" else found
-    except (TypeError, ValueError):
-        return np.zeros(0)  # `as_labels` says what is wrong
 
 
 def _nan_in(table: Any) -> NDArray[np.bool_] | None:
@@ -620,14 +612,11 @@ def _nan_in(table: Any) -> NDArray[np.bool_] | None:
 
 def _known_of(mask: Any, shape: tuple[int, ...], columns: list[Any] | None) -> NDArray[np.bool_]:
     """Return a checked mask as a dense table."""
-    if is_sparse(mask):
-        table, named = np.asarray(mask.toarray()), None
-    else:
-        table, named = _with_nan(mask)
-    if tuple(table.shape) != shape:
+    given = _opened(mask.toarray() if is_sparse(mask) else mask, "mask")
+    table, named = np.asarray(given.values), given.columns
+    if table.shape != shape:
         raise InvalidInputError(
-            f"mask has shape {tuple(np.shape(mask))}, expected {shape}: True where a label of y is known",
-            argument="mask",
+            f"mask has shape {table.shape}, expected {shape}: True where a label of y is known", argument="mask"
         )
     if named is not None and columns is not None and named != columns:
         raise InvalidInputError("mask has other columns than y, or another order of them", argument="mask")
@@ -645,10 +634,11 @@ def _refuse_nan(nan: NDArray[np.bool_], names: Any) -> None:
     )
 
 
-def _without_unknown(Y: Any, table: Any, known: NDArray[np.bool_]) -> Any:
+def _without_unknown(table: _GivenLabels, known: NDArray[np.bool_]) -> Any:
     """Return labels in which those that are not known are off."""
-    if is_sparse(Y):
-        stored = sparse.coo_array(table)
+    values = table.values
+    if is_sparse(values):
+        stored = sparse.coo_array(values)
         kept = known[stored.row, stored.col]
         parts = (stored.data[kept], (stored.row[kept], stored.col[kept]))
         settled: Any = sparse.coo_array(parts, shape=stored.shape)
@@ -656,15 +646,13 @@ def _without_unknown(Y: Any, table: Any, known: NDArray[np.bool_]) -> Any:
             dense = settled.toarray()
             dense[~known] = -1
             settled = sparse.coo_array(dense)
-        return getattr(sparse, f"{Y.format}_{'array' if isinstance(Y, sparse.sparray) else 'matrix'}")(settled)
-    off = -1 if table.dtype.kind in "if" and (known & (table == -1)).any() else 0
-    return np.where(known, table, np.asarray(off, dtype=table.dtype))
+        return settled
+    off = -1 if values.dtype.kind in "if" and (known & (values == -1)).any() else 0
+    return np.where(known, values, np.asarray(off, dtype=values.dtype))
 
 
-def check_known(known: KnownLabels, names: NDArray[Any]) -> None:
+def check_known(known: NDArray[np.bool_], names: NDArray[Any]) -> None:
     """Refuse labels that are known for no instance: nothing can be learned of them."""
-    if known is None:
-        return
     unknown = np.flatnonzero(~known.any(axis=0))
     if len(unknown):
         more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
@@ -675,13 +663,11 @@ def check_known(known: KnownLabels, names: NDArray[Any]) -> None:
         )
 
 
-def warn_of_one_sided(labels: sparse.csr_array, known: KnownLabels, names: NDArray[Any]) -> None:
+def warn_of_one_sided(labels: sparse.csr_array, known: NDArray[np.bool_], names: NDArray[Any]) -> None:
     """Warn of labels that are known only where they are on: nothing says which instances lack them.
 
     Labels known only where they are off pass: of a rare label that is usual in a part of the data.
     """
-    if known is None:
-        return
     n_known = known.sum(axis=0)
     n_on = np.bincount(labels.indices, minlength=labels.shape[1])
     always = np.flatnonzero((n_on == n_known) & (n_known < len(known)))

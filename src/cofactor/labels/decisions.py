@@ -128,6 +128,7 @@ AIMS: Mapping[str, Aim] = {
     "subset": Aim("subset accuracy", "by likely sets, with at least so many labels"),
 }
 TARGET_METRICS = tuple(AIMS)
+_MEASURES = {name: aim.measure for name, aim in AIMS.items()}
 
 #: Rules whose cut of the scores is learned.
 RULES = ("global", "per-label", "top-k", "cardinality")
@@ -168,6 +169,11 @@ class Rule(ABC):
         if not self._fits():
             raise InvalidInputError(f"the rule {self.name!r} cannot have the value {self.value!r}")
 
+    @property
+    def words(self) -> str:
+        """How it decides, in words; nothing where scores are cut, of which the cut says all."""
+        return AIMS[self.name].decides if self.name in AIMS else ""
+
     @abstractmethod
     def _fits(self) -> bool:
         """Return whether the value is one that a rule of this name can have."""
@@ -179,6 +185,9 @@ class Rule(ABC):
         Parameters
         ----------
         scores : ndarray of shape (n, L)
+            Scores, or probabilities, as the rule `takes` them. A label that all, or no, training instances have is
+            among them: its score is 1e9, or -1e9, and its probability 1, or 0. A rule must leave it as it is, and see
+            to it that the other labels do not depend on it where they should not.
 
         Returns
         -------
@@ -237,6 +246,11 @@ class TopK(Rule):
     names: ClassVar[tuple[str, ...]] = ("top-k",)
     value: int
     name: str = "top-k"
+
+    @property
+    def words(self) -> str:
+        """How it decides, in words."""
+        return f"by the highest scores, {plural(int(self.value), 'label')} an instance"
 
     def _fits(self) -> bool:
         value = self.value
@@ -707,7 +721,7 @@ def check_aim(name: str, value: Any) -> None:
     if isinstance(value, Mapping):
         check_targets(value, name)
     else:
-        check_choice(name, value, {aim: text.measure for aim, text in AIMS.items()})
+        check_choice(name, value, _MEASURES)
 
 
 def _no_rule(decide_for: str) -> InvalidInputError:
@@ -963,13 +977,12 @@ class Decision:
 
     @property
     def words(self) -> str:
-        """How it decides, in words; nothing where scores are cut, of which the cut says all."""
+        """How it decides, in words, with what a user asked for; nothing where the cut of the scores says all."""
         if self.rule is None:
             return "about whole label sets, by its own rule"
-        learned = AIMS[self.name].decides if self.name in AIMS else ""
         never = np.count_nonzero(self.abstains)
         abstains = f"{plural(never, 'label')} of {len(self.abstains):,} never on" if never else ""
-        return "; ".join(filter(None, [learned, in_words(self.name, self.wanted), abstains]))
+        return "; ".join(filter(None, [self.rule.words, in_words(self.name, self.wanted), abstains]))
 
     @property
     def abstains(self) -> NDArray[np.bool_]:
@@ -1110,7 +1123,7 @@ class Decision:
             raise InvalidInputError(f"the rule {rule!r} cannot have the value {threshold!r}")
         return cls(
             None if rule == JOINT else rule_of(rule, threshold),
-            None if calibration is None else Calibration(**calibration),
+            None if calibration is None else Calibration.from_state(calibration),
             state.get("wanted", {}),  # which files of older versions have not
         )
 

@@ -255,7 +255,7 @@ def candidate_scalings(
 
 def is_wide_sparse(X: CheckedFeatures) -> bool:
     """Return whether features are many, and mostly 0, as those of text are."""
-    return share_filled(X) < SPARSE and X.shape[1] > _NARROW
+    return X.shape[1] > _NARROW and share_filled(X) < SPARSE
 
 
 def rows_to_compare(n: int) -> NDArray[np.int64]:

@@ -167,7 +167,6 @@ class TrainingData:
         """Return the same with scaled features, perhaps with the penalty that was found best for them."""
         return replace(self, features=scaling.apply(self.features), ridge=ridge, cache=FitCache())
 
-    @property
     def sizes(self) -> str:
         """Numbers of instances, features and labels, in words for messages."""
         (n, D), L = self.features.shape, self.labels.shape[1]
@@ -237,11 +236,7 @@ class TrainingData:
             size=8 * self.n_instances * size,
         )
         rows = np.repeat(np.arange(self.n_instances), self.weights.astype(np.int64))
-        known = None if self.known is None else self.known[rows]
-        return TrainingData(
-            self.features[rows], self.labels[rows], monitor=self.monitor, known=known,
-            numbers=self.instance_ids(rows)[0], ids=self.ids, feature_names=self.feature_names,
-        )  # fmt: skip
+        return replace(self.rows(rows), weights=None, ridge=None)
 
     def without_quarter(self, generator: np.random.Generator) -> tuple[TrainingData, NDArray[np.int64]]:
         """Return the data without a quarter of the instances, and the numbers of these, on which settings are tried."""

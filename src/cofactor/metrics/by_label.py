@@ -6,7 +6,7 @@ dense as a whole, and scores and probabilities are worked on in blocks of labels
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from cofactor.checks import check_number
+from cofactor.chunked import batches
 from cofactor.errors import InvalidInputError
+from cofactor.metrics.probabilities import check_chances
 from cofactor.metrics.ranking import divided
 from cofactor.metrics.tables import as_label_sets, as_scores, check_same_shape, of_known, split_unknown
 from cofactor.text import did_you_mean, plural, shorten
@@ -289,8 +291,9 @@ class LabelTally:
             table = table if known is None else np.where(known, table, -np.inf)  # unknown labels come last
             sums["average_precision"] = np.nan_to_num(_average_precisions(true, table)) * support
         if probabilities is not None:
-            chances = _as_probabilities(probabilities)
+            chances = as_scores(probabilities, "probabilities")
             check_same_shape(true.shape, chances.shape, ("Y", "probabilities"))
+            check_chances(chances)
             sums |= _calibration(true, chances, self._n_bins, known)
         self._add(true.shape[0], parts, sums, [_without(true, common)], [_without(found, common)])
 
@@ -396,19 +399,13 @@ def _without(table: sparse.csr_array, common: sparse.csr_array) -> sparse.csr_ar
     return rest
 
 
-def _blocks(n_labels: int, width: int) -> Iterator[slice]:
-    """Yield blocks of labels, each of which has `width` cells in a dense table of so many cells as are allowed."""
-    step = max(1, _CELLS // max(width, 1))
-    return (slice(first, min(first + step, n_labels)) for first in range(0, n_labels, step))
-
-
 def _most_confused(missed: sparse.csr_array, wrong: sparse.csr_array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return for each label which one is most often wrong where it is missed, and in how many rows."""
     n_labels = missed.shape[1]
     other, n_other = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
     by_label = sparse.csr_array(missed.T)
     there = np.flatnonzero(np.diff(by_label.indptr))
-    for block in _blocks(len(there), n_labels):
+    for block in batches(len(there), max(1, _CELLS // n_labels)):
         together = (by_label[there[block]] @ wrong).toarray()  # block × L
         best = np.argmax(together, axis=1)
         other[there[block]], n_other[there[block]] = best, together[np.arange(len(best)), best]
@@ -420,7 +417,7 @@ def _average_precisions(true: sparse.csr_array, scores: NDArray[Any]) -> NDArray
     n, n_labels = true.shape
     columns = sparse.csc_array(true)
     found = np.full(n_labels, np.nan)
-    for block in _blocks(n_labels, n):
+    for block in batches(n_labels, max(1, _CELLS // n)):
         table = np.ascontiguousarray(scores[:, block].T)
         for values, label in zip(table, range(block.start, block.stop), strict=True):
             rows = columns.indices[columns.indptr[label] : columns.indptr[label + 1]]
@@ -441,7 +438,7 @@ def _calibration(
     inner = np.linspace(0, 1, n_bins + 1)[1:-1]
     loss = np.empty(n_labels)
     binned, came_true = np.empty((n_labels, n_bins)), np.empty((n_labels, n_bins))
-    for block in _blocks(n_labels, n):
+    for block in batches(n_labels, max(1, _CELLS // n)):
         width = block.stop - block.start
         p = chances[:, block].astype(np.float64)
         on = columns[:, block].toarray().astype(bool)
@@ -454,13 +451,3 @@ def _calibration(
         binned[block] = np.bincount(bins.ravel(), p.ravel(), width * n_bins).reshape(size)
         came_true[block] = np.bincount(bins[on], minlength=width * n_bins).reshape(size)
     return {"log_loss": loss, "binned": binned, "came_true": came_true}
-
-
-def _as_probabilities(probabilities: Any) -> NDArray[Any]:
-    table = as_scores(probabilities, "probabilities")
-    low, high = float(table.min()), float(table.max())
-    if low < 0 or high > 1:
-        raise InvalidInputError(
-            f"probabilities must lie between 0 and 1, found {low if low < 0 else high:g}", argument="probabilities"
-        )
-    return table

@@ -201,8 +201,8 @@ def user_diversities(recommended: ArrayLike, vectors: Any, k: int | None = None)
     table = sparse.csr_array(vectors, dtype=np.float64)
     lists = checked_lists(recommended, table.shape[0], k)
     squares = np.asarray(table.multiply(table).sum(axis=1)).ravel()
-    units = sparse.csr_array(sparse.diags_array(_divided_or_zero(1.0, np.sqrt(squares))) @ table)
-    ones = (squares > 0).astype(np.float64)
+    ones = (squares > 0).astype(np.float64)  # of vectors that have a direction
+    units = sparse.csr_array(sparse.diags_array(ones / np.sqrt(np.where(squares > 0, squares, 1.0))) @ table)
     found = np.full(len(lists), np.nan)
     step = max(1, _BLOCK // max(1, table.shape[1]))
     for start in range(0, len(lists), step):
@@ -308,11 +308,6 @@ def share_interval(bins: CalibrationBins) -> tuple[Values, Values]:
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     reach = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
     return middle - reach, middle + reach
-
-
-def _divided_or_zero(top: Any, bottom: NDArray[np.float64]) -> Values:
-    """Divide, 0 where the divisor is 0."""
-    return np.divide(top, bottom, out=np.zeros(bottom.shape), where=bottom > 0)
 
 
 def _mean_of_items(recommended: ArrayLike, values: Values, k: int | None) -> Values:

@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from cofactor.checks import check_number
+from cofactor.checks import check_choice, check_number
 from cofactor.errors import InvalidInputError
-from cofactor.metrics.scale import as_scale, to_levels
+from cofactor.metrics.scale import as_ratings, as_scale, to_levels
 from cofactor.metrics.tables import as_label_sets, as_scores, check_columns, check_same_shape, split_unknown
 from cofactor.text import plural
 
@@ -157,8 +157,7 @@ def calibration_bins(
     ([0, 3], [nan, 0.7], [nan, 0.67])
     """
     check_number("n_bins", n_bins, low=1, whole=True)
-    if over not in _OVER:
-        raise InvalidInputError(f"expected one of {', '.join(map(repr, _OVER))}", argument="over", found=over)
+    check_choice("over", over, _OVER)
     levels, p = _checked(y, probabilities, scale)
     hit = levels[:, None] == np.arange(1, p.shape[1] + 1)
     if over == "top":
@@ -258,12 +257,7 @@ def _at_levels(values: NDArray[Any], levels: NDArray[Any]) -> NDArray[Any]:
 def _checked(y: ArrayLike, probabilities: ArrayLike, scale: ArrayLike) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
     """Return levels and probabilities as checked arrays."""
     names = as_scale(scale)
-    ratings = np.asarray(y, dtype=np.float64)
-    if ratings.ndim != 1 or not ratings.size:
-        raise InvalidInputError(
-            f"y must be a non-empty one-dimensional array, found shape {ratings.shape}", argument="y"
-        )
-    levels = to_levels(ratings, names)
+    levels = to_levels(as_ratings(y, "y"), names)
     p = np.asarray(probabilities, dtype=np.float64)
     if p.shape != (len(levels), len(names)):
         raise InvalidInputError(
@@ -399,13 +393,14 @@ def _pairs(Y: Any, probabilities: ArrayLike, label: int | None = None) -> Any:
     for first in range(0, len(p), height):
         rows = slice(first, first + height)
         chances = np.asarray(p[rows, columns], dtype=np.float64)
-        _check_chances(chances, first, columns.start or 0)
+        check_chances(chances, first, columns.start or 0)
         on = _dense(true[rows])[:, columns]
         kept = slice(None) if known is None else known[rows, columns]
         yield chances[kept].ravel(), on[kept].ravel()
 
 
-def _check_chances(p: NDArray[np.float64], row: int, column: int) -> None:
+def check_chances(p: NDArray[Any], row: int = 0, column: int = 0) -> None:
+    """Refuse probabilities that are none; the first of the table stands in this row and column of what was given."""
     wrong = ~((p >= 0) & (p <= 1))
     if wrong.any():
         i, j = np.argwhere(wrong)[0]

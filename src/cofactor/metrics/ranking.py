@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
 from cofactor.metrics.tables import as_label_sets, as_scores, check_columns, check_same_shape
 
@@ -170,10 +171,7 @@ def ranked_blocks(labels: sparse.csr_array, scores: NDArray[Any]) -> Iterator[Ra
 
 def check_k(k: int, n_labels: int) -> None:
     """Refuse a k that is not a whole number from 1 to the number of labels."""
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= n_labels:
-        raise InvalidInputError(
-            f"k must be an integer from 1 to the number of labels, {n_labels}, found {k!r}", argument="k"
-        )
+    check_number("k", k, low=1, high=n_labels, whole=True)
 
 
 def one_error(Y: Any, scores: ArrayLike, undefined: Undefined = 1) -> float:

@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.checks import refuse_masked
 from cofactor.errors import InvalidInputError
-from cofactor.metrics.scale import as_scale, nearest_levels, to_levels
+from cofactor.metrics.scale import as_ratings, as_scale, nearest_levels, to_levels
 from cofactor.text import plural
 
 
@@ -44,24 +43,12 @@ def rating_pair(y: ArrayLike, pred: ArrayLike) -> tuple[NDArray[np.float64], NDA
     >>> rating_pair([1, 2], [1.5, 2])
     (array([1., 2.]), array([1.5, 2. ]))
     """
-    arrays = []
-    for name, values in (("y", y), ("pred", pred)):
-        refuse_masked(values, name)
-        array = np.asarray(values, dtype=np.float64)
-        if array.ndim != 1 or not array.size:
-            raise InvalidInputError(
-                f"{name} must be a non-empty one-dimensional array, found shape {array.shape}", argument=name
-            )
-        if not np.isfinite(array).all():
-            bad = np.flatnonzero(~np.isfinite(array))
-            found = plural(bad.size, "value that is", "values that are")
-            raise InvalidInputError(f"{name} holds {found} NaN or infinite, the first at {bad[0]}", argument=name)
-        arrays.append(array)
-    if arrays[0].size != arrays[1].size:
+    true, predicted = as_ratings(y, "y"), as_ratings(pred, "pred")
+    if true.size != predicted.size:
         raise InvalidInputError(
-            f"y has {plural(arrays[0].size, 'rating')} but pred has {arrays[1].size}: they must agree", argument="y"
+            f"y has {plural(true.size, 'rating')} but pred has {predicted.size}: they must agree", argument="y"
         )
-    return arrays[0], arrays[1]
+    return true, predicted
 
 
 def mean_absolute_error(y: ArrayLike, pred: ArrayLike) -> float:

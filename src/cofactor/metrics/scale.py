@@ -5,12 +5,28 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cofactor.checks import refuse_masked
 from cofactor.errors import InvalidInputError
 from cofactor.limits import MAX_LEVELS, blocks
 from cofactor.text import plural, some_of
 
 #: A rating counts as a level if it is at most this share of the smallest step away from it: the input may be float32.
 _SAME = 1e-4
+
+
+def as_ratings(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Return ratings, or predictions of them, as an array; refuse what is none of finite numbers."""
+    refuse_masked(values, name)
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or not array.size:
+        raise InvalidInputError(
+            f"{name} must be a non-empty one-dimensional array, found shape {array.shape}", argument=name
+        )
+    bad = np.flatnonzero(~np.isfinite(array))
+    if bad.size:
+        found = plural(bad.size, "value that is", "values that are")
+        raise InvalidInputError(f"{name} holds {found} NaN or infinite, the first at {bad[0]}", argument=name)
+    return array
 
 
 def as_scale(scale: ArrayLike) -> NDArray[np.float64]:

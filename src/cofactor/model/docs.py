@@ -10,8 +10,8 @@ this model has to add::
         Draws differ much in accuracy, so report means over several.
     {verbose}
 
-`fill_docs` puts the texts in, so that ``help(Model)`` and numpydoc show them in full. The base classes of ratings and
-labels call it for every subclass; any other class takes it as a decorator. A text with ``{default}`` gets the default
+`fill_docs` puts the texts in, so that ``help(Model)`` and numpydoc show them in full. `Estimator`
+calls it for every subclass; any other class takes it as a decorator. A text with ``{default}`` gets the default
 from the signature of the constructor.
 """
 
@@ -225,10 +225,10 @@ PARAMETERS: Mapping[str, str] = {
             them, and the marginals are ``scipy.special.expit(model.decision_function(X))``.""",
     "decide_for": """\
         decide_for : {"micro", "macro", "example", "hamming", "subset"} or dict, default={default}
-            What decisions with ``threshold="auto"`` are best at: micro-F1, macro-F1, mean F1 of the instances, Hamming
-            loss or subset accuracy; or what they must reach, as `LabelModel.set_decision` takes it, such as a
-            ``precision`` or ``at_most`` so many labels. Other thresholds do not look at it, so a fit refuses all but
-            "micro" with them.""",
+            What decisions with ``threshold="auto"`` are best at: micro-F1, macro-F1, F1 of each instance, Hamming loss
+            or subset accuracy; or what they must reach, as `LabelModel.set_decision` takes it, such as a ``precision``
+            or ``at_most`` so many labels. Other thresholds do not look at it, so a fit refuses all but "micro" with
+            them.""",
     "features": f"""\
         X : {_FEATURES}
             Features, from -1e15 to 1e15.""",

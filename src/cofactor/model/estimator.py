@@ -26,7 +26,9 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.model.state import is_mapped
+from cofactor.model.docs import fill_docs
+from cofactor.model.html import html_of
+from cofactor.model.state import is_mapped, packed
 from cofactor.text import did_you_mean
 
 #: Raises an error if a value cannot be that of a parameter of this name.
@@ -166,8 +168,10 @@ class Learned:
             return
         if self.check is not None:
             self.check(name, value)
-        if self.holds(Estimator) and not (isinstance(value, list) and all(isinstance(one, self.kind) for one in value)):
-            raise InvalidInputError(f"{name} must be a list of models, each a {self.kind.__name__}")
+        if self.kind is not None and self._is_packed:
+            found = value if self.many else [value]
+            if not (isinstance(found, list) and all(isinstance(one, self.kind) for one in found)):
+                raise InvalidInputError(f"{name} must be a {'list, each a ' * self.many}{self.kind.__name__}")
         if self.axes is None:
             return
         is_sparse: bool = sparse.issparse(value)
@@ -317,6 +321,11 @@ class Estimator(BaseEstimator):
         cls._learned = {name: field for name, field in fields.items() if isinstance(field, Learned) and field.saved}
         if _is_made(cls.__init__):
             cls.__init__ = _constructor(cls)  # type: ignore[method-assign]
+        fill_docs(cls)
+
+    def _html_repr(self) -> str:
+        """Return what a notebook shows."""
+        return html_of(self)
 
     def check_params(self) -> None:
         """Refuse parameters out of their range, and those that do not go together."""
@@ -327,6 +336,14 @@ class Estimator(BaseEstimator):
 
     def _check_together(self) -> None:
         """Refuse parameters of which each is valid, and which do not go together."""
+
+    def _pack_learned(self, arrays: dict[str, NDArray[Any]], prefix: str = "") -> dict[str, Any]:
+        """Return what a file holds of what was learned, if anything was; arrays of it are put among those given."""
+        return {
+            name: packed(field.to_plain(getattr(self, name)), f"{prefix}{name}", arrays)
+            for name, field in self._learned.items()
+            if hasattr(self, name)
+        }
 
     def _check_declared(self, lengths: dict[str, int]) -> None:
         """Refuse what was learned, read from a file, if it is not as declared, given lengths of axes that are known."""

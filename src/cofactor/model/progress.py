@@ -79,11 +79,12 @@ class Monitor:
             inner.callback = self.stage(name)
         return inner
 
-    def note(self, stage: str, iteration: int, most: int, objective: float) -> None:
-        """Report a step that is no solver's iteration, of at most so many."""
+    def note(self, stage: str, iteration: int, most: int, objective: float) -> bool:
+        """Report a step that is no solver's iteration, of at most so many; return whether it is to be the last one."""
         if self.callback is not None or self.show:
             elapsed = time.perf_counter() - self._began
             self._note(Progress(iteration, most, objective, elapsed, stage))
+        return self.stopped
 
     def _compiling(self) -> None:
         if self._display is not None:

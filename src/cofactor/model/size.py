@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from cofactor.errors import Argument
 from cofactor.limits import FIT
 
 
-def refuse_too_large(model: Any, n_bytes: int, n_data: int, sizes: str = "") -> None:
+def refuse_too_large(model: Any, n_bytes: int, n_data: int, sizes: Callable[[], str] = str) -> None:
     """Refuse a fit that would take more memory than `cofactor.limits.FIT` allows.
 
     Parameters
@@ -19,8 +20,8 @@ def refuse_too_large(model: Any, n_bytes: int, n_data: int, sizes: str = "") -> 
         What the fit takes at least.
     n_data : int
         Number of ratings, or of numbers and labels, to learn from: large data may make large models.
-    sizes : str, default=""
-        Sizes of the data in words, for the message.
+    sizes : callable, optional
+        Returns sizes of the data in words, for the message.
 
     Raises
     ------
@@ -37,9 +38,12 @@ def refuse_too_large(model: Any, n_bytes: int, n_data: int, sizes: str = "") -> 
     8,589,934,592 bytes for a fit are refused; if it is right, set the environment variable COFACTOR_MAX_FIT to a larger
     number
     """
+    if n_bytes <= FIT.most(8 * n_data):
+        return
     params = model.get_params(deep=False)
     names = [name for name in model.size_params if name in params]
     known: list[Any] = [Argument(name, params[name]) for name in names] or [type(model).__name__]
     named = [part for one in known for part in (one, ", ")][:-1]
-    of = f" on {sizes}" if sizes else ""
+    words = sizes()
+    of = f" on {words}" if words else ""
     FIT.check(n_bytes, (*named, f": a fit{of} would take at least {n_bytes / 2**30:,.3g} GiB"), size=8 * n_data)

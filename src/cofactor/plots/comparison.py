@@ -17,6 +17,7 @@ from cofactor.plots.figures import (
     OKABE_ITO,
     as_floats,
     as_written,
+    check_named,
     inches,
     legend,
     name_ticks,
@@ -210,10 +211,7 @@ def plot_error_by_level(
     ('MAE (stars)', ['1\nn = 10', '2\nn = 70', '3\nn = 20'])
     """
     levels = as_scale(scale)
-    if not errors:
-        raise InvalidInputError(
-            "errors is empty: give at least one method with its error for each level", argument="errors"
-        )
+    check_named(errors, "errors", "its error for each level")
     checked = {str(name): _by_level(values, str(name), levels.size) for name, values in errors.items()}
     words = [f"{level:g}" for level in levels]
     if counts is not None:
@@ -306,11 +304,9 @@ def _mean_and_spread(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], N
 
     The mean of no numbers is NaN, and so is the deviation of fewer than two.
     """
-    columns = [column[~np.isnan(column)] for column in table.T]
-    mean = np.array([column.mean() if column.size else np.nan for column in columns])
-    if len(table) == 1:
-        return mean, None
-    return mean, np.array([column.std(ddof=1) if column.size > 1 else np.nan for column in columns])
+    known = np.ma.masked_invalid(table)
+    mean = known.mean(axis=0).filled(np.nan)
+    return mean, None if len(table) == 1 else known.std(axis=0, ddof=1).filled(np.nan)
 
 
 _ROW = 0.3  # inches
@@ -347,8 +343,7 @@ def plot_splits(scores: Mapping[str, ArrayLike], ax: Axes | None = None, *, metr
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['HMF', 'ALS']
     """
-    if not scores:
-        raise InvalidInputError("scores is empty: give at least one method with its scores", argument="scores")
+    check_named(scores, "scores", "its scores")
     checked = {str(name): numbers(values, f"scores[{name!r}]") for name, values in scores.items()}
     ax = new_axes(ax, _WIDTH + max(0.0, inches(list(checked)) - 1.2), _ROW * len(checked) + 0.9)
     for row, values in enumerate(checked.values()):

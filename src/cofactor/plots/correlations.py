@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from cofactor.chunked import as_dense, is_sparse
 from cofactor.errors import InvalidInputError
 from cofactor.plots.figures import (
     INK,
     OKABE_ITO,
-    as_floats,
+    as_names,
     as_written,
+    matrix,
     new_axes,
     shortened,
     style_axes,
@@ -141,9 +144,7 @@ def plot_label_structure(
     given = np.asarray(structure)
     is_chain = given.ndim == 1 and n_labels > 1
     edges = _chain_edges(given, n_labels) if is_chain else _checked_edges(given, n_labels)
-    words = [str(k) for k in range(n_labels)] if names is None else [str(name) for name in names]
-    if len(words) != n_labels:
-        raise InvalidInputError(f"expected {n_labels} names, found {len(words)}", argument="names")
+    words = as_names(names, "names", n_labels)
     places = _chain_places(given) if is_chain else _tree_places(edges, n_labels)
     across, down = places.max(axis=0) + 1
     ax = new_axes(ax, float(min(2 + 1.5 * across, 16)), float(min(1.4 + (0.8 if is_chain else 0.46) * down, 40)))
@@ -169,11 +170,9 @@ def plot_label_structure(
 
 def _square(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return a table of similarities, or say what is wrong with it."""
-    table = as_floats(as_dense(values) if is_sparse(values) else values, name)
-    if table.ndim != 2 or not table.size or table.shape[0] != table.shape[1]:
+    table = matrix(as_dense(values) if is_sparse(values) else values, name)
+    if table.shape[0] != table.shape[1]:
         raise InvalidInputError(f"expected as many rows as columns, found shape {table.shape}", argument=name)
-    if not np.isfinite(table).all():
-        raise InvalidInputError("expected finite numbers", argument=name)
     return table
 
 
@@ -241,16 +240,12 @@ def _checked_edges(edges: NDArray[Any], n_labels: int) -> NDArray[np.int64]:
 
 
 def _tree_places(edges: NDArray[np.int64], n_labels: int) -> NDArray[np.float64]:
-    """Return (x, y) of each label of trees which grow to the right from their middles, below each other."""
-    neighbours: list[list[int]] = [[] for _ in range(n_labels)]
-    for i, j in edges.tolist():
-        neighbours[i].append(j)
-        neighbours[j].append(i)
-    left, trees = set(range(n_labels)), []
-    while left:
-        path = _path(neighbours, _path(neighbours, min(left))[-1])  # a longest one
-        trees.append(_nodes(neighbours, path[len(path) // 2]))
-        left -= {node["id"] for node in trees[-1]}
+    """Return where labels stand, one tree below the other, each from the middle of one of its longest paths."""
+    graph = sparse.coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n_labels, n_labels)).tocsr()
+    n_trees, tree_of = connected_components(graph, directed=False)
+    if len(edges) != n_labels - n_trees:
+        raise InvalidInputError("edges of a tree make no circle", argument="structure")
+    trees = [_nodes(graph, int(np.argmax(tree_of == tree))) for tree in range(n_trees)]
     places, above = np.empty((n_labels, 2)), 0.0
     for nodes in sorted(trees, key=len, reverse=True):
         for label, (down, depth) in tree_positions(nodes).items():
@@ -259,29 +254,18 @@ def _tree_places(edges: NDArray[np.int64], n_labels: int) -> NDArray[np.float64]
     return places
 
 
-def _nodes(neighbours: list[list[int]], root: int) -> list[dict[str, Any]]:
-    """Return the labels of the tree that grows from a root, as `tree_positions` takes them; refuse a circle."""
-    nodes: dict[int, dict[str, Any]] = {}
-    waiting = [(root, -1, 0)]
-    while waiting:
-        one, parent, depth = waiting.pop()
-        children = [other for other in neighbours[one] if other != parent]
-        if one in nodes or len(children) + (depth > 0) < len(neighbours[one]):  # reached twice, or an edge is double
-            raise InvalidInputError("edges of a tree make no circle", argument="structure")
-        nodes[one] = {"id": one, "parent": None if depth == 0 else parent, "depth": depth, "children": children}
-        waiting += [(child, one, depth + 1) for child in children]
-    return list(nodes.values())
-
-
-def _path(neighbours: list[list[int]], start: int) -> list[int]:
-    """Return a path from a label to one of those that are farthest from it."""
-    before, order = {start: -1}, [start]
-    for one in order:
-        for other in neighbours[one]:
-            if other not in before:
-                before[other] = one
-                order.append(other)
-    path = [order[-1]]
+def _nodes(graph: Any, label: int) -> list[dict[str, Any]]:
+    """Return the nodes of the tree that a label is in, as `tree_positions` takes them."""
+    order, before = breadth_first_order(graph, breadth_first_order(graph, label, directed=False)[0][-1], directed=False)
+    path = [order[-1]]  # a longest one
     while before[path[-1]] >= 0:
         path.append(before[path[-1]])
-    return path[::-1]
+    order, before = breadth_first_order(graph, path[(len(path) - 1) // 2], directed=False)
+    nodes: dict[int, dict[str, Any]] = {}
+    for one, above in zip(order.tolist(), before[order].tolist(), strict=True):
+        parent = nodes.get(above)
+        depth = 0 if parent is None else parent["depth"] + 1
+        nodes[one] = {"id": one, "parent": None if parent is None else above, "depth": depth, "children": []}
+        if parent is not None:
+            parent["children"].append(one)
+    return list(nodes.values())

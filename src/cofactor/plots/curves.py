@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from cofactor.checks import check_choice
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.plots.figures import (
     BLANK,
@@ -17,6 +18,7 @@ from cofactor.plots.figures import (
     MUTED,
     OKABE_ITO,
     as_floats,
+    check_named,
     colour_bar,
     legend,
     name_ticks,
@@ -28,6 +30,7 @@ from cofactor.plots.figures import (
     series_style,
     style_axes,
     titled,
+    whole_numbers,
 )
 from cofactor.text import plural, without_zero
 
@@ -83,8 +86,7 @@ def plot_convergence(
     >>> ax.get_xlabel(), ax.lines[0].get_xydata().tolist()
     ('iterations', [[0.0, 90.0], [1.0, 40.0], [2.0, 35.0]])
     """
-    if x not in ("seconds", "iterations"):
-        raise InvalidInputError(f"x must be 'seconds' or 'iterations', found {x!r}", argument="x")
+    check_choice("x", x, ("seconds", "iterations"))
     checked = list(series(histories, "histories", ("seconds", "objective")))
     lowest = min(float(objective.min()) for _, _, objective in checked)
     ax = new_axes(ax)
@@ -101,7 +103,7 @@ def plot_convergence(
     else:
         ax.yaxis.set_major_formatter("{x:,.6g}")
     if x == "iterations":
-        _whole_numbers(ax)
+        whole_numbers(ax)
     objective_name = f"objective J − {lowest:,.6g}, the lowest seen" if gap else "objective J"
     return legend(style_axes(ax, "time (seconds)" if x == "seconds" else "iterations", objective_name, title))
 
@@ -141,11 +143,8 @@ def plot_likelihood(histories: Mapping[str, ArrayLike], ax: Axes | None = None, 
     >>> ax.get_legend().get_texts()[1].get_text()
     'TreeCRF: -50 after 1 iteration'
     """
-    if not isinstance(histories, Mapping):
-        raise InvalidTypeError("expected a mapping from names to histories", argument="histories", found=histories)
+    check_named(histories, "histories", "a history")
     checked = {str(name): numbers(values, f"histories[{name!r}]") for name, values in histories.items()}
-    if not checked:
-        raise InvalidInputError("expected at least one name with a history", argument="histories")
     ax = new_axes(ax)
     for index, (name, values) in enumerate(checked.items()):
         n_iter = len(values) - 1
@@ -153,7 +152,7 @@ def plot_likelihood(histories: Mapping[str, ArrayLike], ax: Axes | None = None, 
         style = series_style(index)
         ax.plot(np.arange(len(values)), -values, label=words, linewidth=1.8, markersize=5, markevery=[n_iter], **style)
     ax.yaxis.set_major_formatter("{x:,.6g}")
-    _whole_numbers(ax)
+    whole_numbers(ax)
     return legend(style_axes(ax, "iterations", "log-likelihood less penalties", title))
 
 
@@ -367,8 +366,7 @@ def _timings(
 ) -> Iterator[tuple[str, NDArray[np.float64]]]:
     """Yield label and seconds of each method, checked."""
     timed = seconds if isinstance(seconds, Mapping) else {"measured": seconds}
-    if not timed:
-        raise InvalidInputError("seconds is empty: give the seconds of at least one method", argument="seconds")
+    check_named(timed, "seconds", "its seconds")
     for label, values in timed.items():
         name = f"seconds[{label!r}]" if isinstance(seconds, Mapping) else "seconds"
         checked = numbers(values, name, positive=True)
@@ -402,13 +400,6 @@ def _short(value: float) -> str:
         if value >= factor:
             return f"{value / factor:g}{suffix}"
     return f"{value:g}"
-
-
-def _whole_numbers(ax: Axes) -> None:
-    """Mark the horizontal axis at whole numbers alone."""
-    from matplotlib.ticker import MaxNLocator
-
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def plot_parameter_map(

@@ -242,6 +242,13 @@ def titled(title: str, words: str) -> str:
     return ": ".join(part for part in (title, words) if part)
 
 
+def whole_numbers(ax: Axes) -> None:
+    """Set ticks of the horizontal axis at whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
 def readable_on(rgba: Any) -> str:
     """Return white or black, whichever has the higher contrast (WCAG 2) on a colour: it is at least 4.5."""
     red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgba[:3])
@@ -272,15 +279,38 @@ def numbers(values: ArrayLike, name: str, *, positive: bool = False) -> NDArray[
     return array
 
 
+def matrix(
+    values: ArrayLike, name: str, n_columns: int | None = None, expected: str = "be a non-empty matrix"
+) -> NDArray[np.float64]:
+    """Return a checked matrix of finite numbers, of a row and a column at least, or of so many columns."""
+    table = as_floats(values, name)
+    if table.ndim != 2 or not table.size or n_columns not in (None, table.shape[1]):
+        raise InvalidInputError(f"{name} must {expected}, found shape {table.shape}", argument=name)
+    if not np.isfinite(table).all():
+        raise InvalidInputError(f"{name} must be finite, found NaN or infinite entries", argument=name)
+    return table
+
+
+def as_names(names: Sequence[Any] | None, name: str, n: int) -> list[str]:
+    """Return n names as texts; without any, numbers from 0."""
+    if names is not None and len(names) != n:
+        raise InvalidInputError(f"{name} must have {n} entries, found {len(names)}", argument=name)
+    return [str(one) for one in (range(n) if names is None else names)]
+
+
+def check_named(given: Any, name: str, what: str, advice: str = "") -> None:
+    """Refuse what is no mapping from names to this, or has no name."""
+    if not isinstance(given, Mapping):
+        problem = f"{name} must be a mapping from names to {what}, found {type(given).__name__}"
+        raise InvalidTypeError(problem, argument=name, advice=advice)
+    if not given:
+        raise InvalidInputError(f"{name} is empty: give at least one name with {what}", argument=name)
+
+
 def series(curves: Mapping[str, Sequence[ArrayLike | None]], name: str, parts: Sequence[str]) -> Iterator[Any]:
     """Yield label and arrays of each curve, checked: two, or three, of which the last, deviations, may be None."""
     whole = f"({', '.join(parts)})"
-    if not isinstance(curves, Mapping):
-        raise InvalidTypeError(
-            f"{name} must be a mapping from names to {whole}, found {type(curves).__name__}", argument=name
-        )
-    if not curves:
-        raise InvalidInputError(f"{name} is empty: give at least one name with {whole}", argument=name)
+    check_named(curves, name, whole)
     for label, given in curves.items():
         place = f"{name}[{label!r}]"
         if not isinstance(given, tuple | list) or len(given) != len(parts):

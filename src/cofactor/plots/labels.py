@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cofactor.checks import check_choice
 from cofactor.errors import InvalidInputError
 from cofactor.metrics.tables import as_label_sets, check_same_shape
 from cofactor.pages import Html, table
@@ -16,9 +17,10 @@ from cofactor.plots.figures import (
     INK,
     MUTED,
     OKABE_ITO,
-    as_floats,
+    as_names,
     colour_bar,
     legend,
+    matrix,
     name_ticks,
     new_axes,
     numbers,
@@ -170,7 +172,7 @@ def plot_group_sparsity(
     >>> ax.get_title(loc="left")
     '50 % of the rows of groups are zero'
     """
-    factors = _checked_matrix(V, "V")
+    factors = matrix(V, "V")
     found = np.asarray(groups)
     if found.ndim == 1 and len(found) > factors.shape[1] == np.count_nonzero(found != -1):
         kept = np.flatnonzero(found != -1)
@@ -413,15 +415,6 @@ def _of_one(labels: ArrayLike, name: str, n_labels: int) -> NDArray[np.bool_]:
     return np.asarray(table.toarray()[0] > 0)
 
 
-def _checked_matrix(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    matrix = as_floats(values, name)
-    if matrix.ndim != 2 or not matrix.size:
-        raise InvalidInputError(f"{name} must be a non-empty matrix, found shape {matrix.shape}", argument=name)
-    if not np.isfinite(matrix).all():
-        raise InvalidInputError(f"{name} must be finite, found NaN or infinite entries", argument=name)
-    return matrix
-
-
 _MARKS = {"right": "✓", "wrong": "✗", "missed": "–"}
 
 
@@ -462,12 +455,11 @@ def prediction_table(
     >>> print(prediction_table([[1, 1, 0]], [[1, 0, 1]], ["rock", "loud", "sad"], rows=["song 7"]))
     song 7: ✓ rock  ✗ sad  – loud
     """
-    if form not in ("text", "html"):
-        raise InvalidInputError(f"form must be 'text' or 'html', found {form!r}", argument="form")
+    check_choice("form", form, ("text", "html"))
     true, found = as_label_sets(Y), as_label_sets(predicted, "predicted")
     check_same_shape(true.shape, found.shape, ("Y", "predicted"))
-    labels = _names(names, "names", true.shape[1])
-    instances = _names(rows, "rows", true.shape[0])
+    labels = as_names(names, "names", true.shape[1])
+    instances = as_names(rows, "rows", true.shape[0])
     parts = [_sorted_out(true[[k]].indices, found[[k]].indices, labels) for k in range(true.shape[0])]
     return _text(instances, parts) if form == "text" else _html(instances, parts)
 
@@ -497,11 +489,3 @@ def _html(instances: list[str], parts: list[dict[str, list[str]]]) -> Html:
         [instance, *(", ".join(part[kind]) for kind in titles)] for instance, part in zip(instances, parts, strict=True)
     ]
     return table(heads, rows, words=True, framed=False)
-
-
-def _names(names: Sequence[Any] | None, what: str, n: int) -> list[str]:
-    if names is None:
-        return [str(k) for k in range(n)]
-    if len(names) != n:
-        raise InvalidInputError(f"{what} must have {n} entries, found {len(names)}")
-    return [str(name) for name in names]

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.metrics.catalogue import share_interval
 from cofactor.metrics.probabilities import CalibrationBins, calibration_bins, label_calibration_bins
-from cofactor.plots.figures import INK, MUTED, OKABE_ITO, legend, new_axes, series_style, style_axes
+from cofactor.plots.figures import INK, MUTED, OKABE_ITO, legend, new_axes, series_style, style_axes, whole_numbers
 from cofactor.samplers.diagnostics import split_r_hat
 
 if TYPE_CHECKING:
@@ -262,8 +262,6 @@ def plot_trace(model: Any, ax: Axes | None = None, *, title: str = "") -> Axes:
     chains = _checked_chains(model)
     burn_in = min(model.burn_in, *(chain.n_sweeps for chain in chains))
     ax = new_axes(ax)
-    from matplotlib.ticker import MaxNLocator
-
     if burn_in:
         ax.axvspan(0.5, burn_in + 0.5, color=_SHADE, linewidth=0, label="burn-in", zorder=0)
     for index, chain in enumerate(chains):
@@ -273,7 +271,7 @@ def plot_trace(model: Any, ax: Axes | None = None, *, title: str = "") -> Axes:
     margin = 0.06 * (np.ptp(shown) or 1)
     ax.set_ylim(shown.min() - margin, shown.max() + margin)
     ax.set_xlim(0.5, max(chain.n_sweeps for chain in chains) + 0.5)
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    whole_numbers(ax)
     ax.yaxis.set_major_formatter("{x:,.6g}")
     return legend(style_axes(ax, "sweeps", "log-likelihood", title), _agreement(chains, burn_in))
 

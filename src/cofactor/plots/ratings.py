@@ -17,6 +17,7 @@ from cofactor.plots.figures import (
     as_floats,
     colour_bar,
     legend,
+    matrix,
     new_axes,
     numbers,
     readable_on,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _CROWDED = 7  # from this number of levels on, a cell has room for one line of text only
 _MOST_WRITTEN = 25  # beyond this number of levels it has room for none
+_IN_PLANE = "have shape (n, 2), from n_factors=2"
 
 
 def plot_confusion(counts: ArrayLike, scale: ArrayLike, ax: Axes | None = None, *, title: str = "") -> Axes:
@@ -183,7 +185,7 @@ def plot_embedding(
     >>> [line.get_xdata().tolist() for line in ax.lines]
     [[0.0, 0.0]]
     """
-    points = _checked_points(V, "V", "n_items")
+    points = matrix(V, "V", 2, _IN_PLANE)
     direction = numbers(U_row, "U_row")
     if direction.shape != (2,) or not direction.any():
         raise InvalidInputError(
@@ -245,7 +247,7 @@ def plot_hyperplanes(U: ArrayLike, V: ArrayLike, threshold: float = 0.0, ax: Axe
     >>> [line.get_xydata().round(2).tolist() for line in ax.lines]
     [[[0.5, -1.16], [0.5, 1.16]], [[1.16, 0.25], [-1.16, 0.25]]]
     """
-    users, points = _checked_points(U, "U", "n_users"), _checked_points(V, "V", "n_items")
+    users, points = matrix(U, "U", 2, _IN_PLANE), matrix(V, "V", 2, _IN_PLANE)
     lengths = np.linalg.norm(users, axis=1)
     if not lengths.all():
         raise InvalidInputError(f"U must have no row of zeros, found row {np.argmin(lengths)}", argument="U")
@@ -296,18 +298,6 @@ def _draw_side(
     ax.annotate("", tip, xytext=foot, arrowprops={"arrowstyle": "-|>", "color": colour, "lw": 1.4, "shrinkA": 0})
     beside: dict[str, Any] = {"xytext": tuple(8 * normal), "textcoords": "offset points"}
     ax.annotate(f"$U_{{{index + 1}}}$", tip, ha="center", va="center", color=colour, **beside)
-
-
-def _checked_points(values: ArrayLike, name: str, rows: str) -> NDArray[np.float64]:
-    """Return factors as points in the plane, or say what is wrong with them."""
-    points = as_floats(values, name)
-    if points.ndim != 2 or points.shape[1] != 2 or not len(points):
-        raise InvalidInputError(
-            f"{name} must have shape ({rows}, 2), from n_factors=2, found shape {points.shape}", argument=name
-        )
-    if not np.isfinite(points).all():
-        raise InvalidInputError(f"{name} must be finite, found NaN or infinite factors", argument=name)
-    return points
 
 
 def _checked_levels(

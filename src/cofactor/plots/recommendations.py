@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.checks import check_number
-from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.errors import InvalidInputError
 from cofactor.metrics.catalogue import share_interval
 from cofactor.metrics.probabilities import CalibrationBins
 from cofactor.plots.figures import (
     INK,
     MUTED,
     OKABE_ITO,
+    check_named,
     legend,
     name_ticks,
     new_axes,
@@ -208,13 +209,8 @@ def plot_popularity(
 
 def _check_methods(given: Any, argument: str, what: str, of_scores: str) -> None:
     """Refuse what is no mapping from method; of the scores of an evaluation say where they hold it."""
-    if isinstance(given, Mapping):
-        if not given:
-            raise InvalidInputError(f"{argument} is empty: give at least one method", argument=argument)
-        return
-    kind = type(given).__name__
-    advice = f"of the {kind} s pass {of_scores}" if hasattr(given, "of_lists") else ""
-    raise InvalidTypeError(f"expected a mapping from method to {what}, found {kind}", argument=argument, advice=advice)
+    advice = f"of the {type(given).__name__} s pass {of_scores}" if hasattr(given, "of_lists") else ""
+    check_named(given, argument, what, advice=advice)
 
 
 def _group_means(

@@ -27,9 +27,7 @@ from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTy
 from cofactor.kernels.threads import library_limit
 from cofactor.model.commit import committed
 from cofactor.model.convergence import callers_level
-from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import Estimator, learned
-from cofactor.model.html import html_of
 from cofactor.model.offered import kinds_of, offered_if
 from cofactor.model.progress import Monitor
 from cofactor.model.size import refuse_too_large
@@ -421,7 +419,6 @@ def available_with(tag: str) -> Callable[[Any], Any]:
     return available_if(lambda model: model.can(tag))
 
 
-@fill_docs
 class InteractionModel(Estimator, ABC):
     """A model of users, items, and ratings or interactions.
 
@@ -442,13 +439,6 @@ class InteractionModel(Estimator, ABC):
     refit_due_ : bool
         Whether so much was taken in that a fit of all is worth its time.
     """
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        fill_docs(cls)
-
-    def _html_repr(self) -> str:
-        return html_of(self)
 
     users_: IdMap = learned(saved=False)
     items_: IdMap = learned(saved=False)

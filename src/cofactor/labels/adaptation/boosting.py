@@ -7,7 +7,7 @@ labels of an instance above the others, and cuts the scores of each instance by 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -26,6 +26,7 @@ from cofactor.labels.scaling import is_wide_sparse
 from cofactor.labels.training_data import ENOUGH, PARTS
 from cofactor.metrics.ranking import ranking_loss
 from cofactor.model.estimator import learned, param
+from cofactor.model.progress import Monitor
 
 _BEYOND = 0.1  # how far the lowest and the highest cut of an instance lie beyond its outputs
 
@@ -192,21 +193,14 @@ class StumpBoosting(LabelModel):
         return 16 * n * L + 24 * int(data.features.size)
 
     def _fit(self, data: TrainingData) -> None:
-        X, Y, monitor = data.features, data.labels, data.monitor
+        X, Y = data.features, data.labels
         self.presence_ = self.stumps == "presence" or (self.stumps == AUTO and is_wide_sparse(X))
         n_rounds = self._chosen_rounds(data) if self.n_estimators == AUTO else int(self.n_estimators)
-
-        def note(done: int, objective: float) -> bool:
-            monitor.note("boosting", done, n_rounds, objective)
-            return monitor.stopped
-
-        found = self._boosted(Columns(X, self.presence_), Y, n_rounds, note)
+        found = self._boosted(Columns(X, self.presence_), Y, n_rounds, data.monitor)
         self.history_, self.n_iter_ = found.history, len(found.history)
         self._merge(found, Y.shape[1])
 
-    def _boosted(
-        self, columns: Columns, Y: sparse.csr_array, n_rounds: int, note: Callable[[int, float], bool]
-    ) -> Boosting:
+    def _boosted(self, columns: Columns, Y: sparse.csr_array, n_rounds: int, monitor: Monitor) -> Boosting:
         """Return the cuts of so many rounds, or fewer: until nothing is gained, or `note` says that it is enough."""
         course = self._course(Y)
         found = Boosting([], [], [], [])
@@ -228,7 +222,7 @@ class StumpBoosting(LabelModel):
             found.cuts.append(cut)
             found.outputs.append(outputs)
             found.history.append(objective)
-            if note(done, objective):
+            if monitor.note("boosting", done, n_rounds, objective):
                 break
         return found
 
@@ -240,12 +234,7 @@ class StumpBoosting(LabelModel):
         generator = make_generator(0 if self.random_state is None else self.random_state)
         train, test = data.without_quarter(generator)
         inner = data.monitor.inside("number of rounds")
-
-        def note(done: int, objective: float) -> bool:
-            inner.note("boosting", done, _ROUNDS[-1], objective)
-            return inner.stopped
-
-        found = self._boosted(Columns(train.features, self.presence_), train.labels, _ROUNDS[-1], note)
+        found = self._boosted(Columns(train.features, self.presence_), train.labels, _ROUNDS[-1], inner)
         asked = Columns(data.features[test], self.presence_)
         truth = data.labels[test].toarray() > 0
         scores = np.zeros(truth.shape)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -21,6 +21,7 @@ from cofactor.labels.training_data import ENOUGH
 from cofactor.metrics.ranking import ranking_loss
 from cofactor.model.convergence import callers_level
 from cofactor.model.estimator import learned, param
+from cofactor.model.progress import Monitor
 
 #: Values of `decay` among which "auto" chooses.
 _DECAYS = (0.2, 0.05, 0.01)
@@ -125,15 +126,10 @@ class BPMLL(LabelModel):
         return 12 * self._n_hidden(D) * (D + L) + 24 * n * L + 16 * int(data.features.size)
 
     def _fit(self, data: TrainingData) -> None:
-        X, Y, monitor = data.features, _at_least_two(data.labels), data.monitor
+        X, Y = data.features, _at_least_two(data.labels)
         generator = make_generator(self.random_state)
         self.decay_ = self._chosen_decay(data) if isinstance(self.decay, str) else float(self.decay)
-
-        def note(done: int, error: float) -> bool:
-            monitor.note("epochs", done, self.max_iter, error)
-            return monitor.stopped
-
-        net, self.history_ = self._trained(X, Y, self.decay_, generator, note)
+        net, self.history_ = self._trained(X, Y, self.decay_, generator, data.monitor)
         self.n_iter_ = len(self.history_)
         if not all(np.isfinite(part).all() for part in (net.W, net.b, net.V, net.c)):
             raise InvalidInputError(
@@ -164,7 +160,7 @@ class BPMLL(LabelModel):
         Y: sparse.csr_array,
         decay: float,
         generator: np.random.Generator,
-        note: Callable[[int, float], bool],
+        monitor: Monitor,
     ) -> tuple[Network, list[float]]:
         """Return the network after all epochs, or as many as `note` wants, and the mean error in each."""
         table: Any = sparse.csr_array(X).astype(np.float32)
@@ -178,7 +174,7 @@ class BPMLL(LabelModel):
             order = generator.permutation(n)
             error = ranking_epoch(order, *sets, *labels, net.W, net.b, net.V, net.c, float(self.learning_rate), share)
             history.append(float(error) / n)
-            if note(done, history[-1]):
+            if monitor.note("epochs", done, self.max_iter, history[-1]):
                 break
         return net.of(np.float64), history
 
@@ -193,12 +189,7 @@ class BPMLL(LabelModel):
         losses = []
         for decay in _DECAYS:
             inner = data.monitor.inside(f"decay {decay:g}")
-
-            def note(done: int, error: float, inner: Any = inner) -> bool:
-                inner.note("epochs", done, self.max_iter, error)
-                return bool(inner.stopped)
-
-            net, _ = self._trained(train.features, _at_least_two(train.labels), decay, generator, note)
+            net, _ = self._trained(train.features, _at_least_two(train.labels), decay, generator, inner)
             losses.append(float(ranking_loss(truth, net.outputs(data.features[test]))))
         return _DECAYS[int(np.argmin(losses))]
 

@@ -92,7 +92,7 @@ class IBLR(NeighbourModel):
     estimator: BaseEstimator | None = param(check_estimator, default=None)
     n_jobs: int | None = param(check_jobs, default=None)
 
-    learners_: Learner = learned()
+    learners_: Learner = learned(kind=Learner)
     cost_: float | None = learned(check=number(low=0, inclusive=False), optional=True)
 
     _paper: ClassVar[Mapping[str, Any]] = {

@@ -39,7 +39,7 @@ class TreeModel(LabelModel):
     max_depth: int | None = param(whole(also=[None]), default=None)
     min_samples_leaf: int | str = param(whole(), default=1, grid=list(_LEAVES))
 
-    learners_: TreesLearner = learned()
+    learners_: TreesLearner = learned(kind=TreesLearner)
 
     def _capabilities(self) -> Capabilities:
         return replace(super()._capabilities(), scales=("none",))  # splits move with the scale of a feature
@@ -245,8 +245,7 @@ class MLForest(TreeModel):
         grown: list[GrownTree] = []
         for tree in in_workers(tasks(), n_parallel(T, self.n_jobs), prefer="threads"):
             grown.append(tree)
-            data.monitor.note("trees", len(grown), T, float(T - len(grown)))
-            if data.monitor.stopped:
+            if data.monitor.note("trees", len(grown), T, float(T - len(grown))):
                 break
         self.learners_ = TreesLearner.of_grown(grown, D)
 

@@ -134,8 +134,7 @@ class EarlyStopping:
                 self.x, self.slope, self.n_iter = epoch.x.copy(), epoch.slope, done
             self.losses.append(loss)
             self.seconds.append(time.perf_counter() - began)
-            data.monitor.note(stage, done, max_iter, loss)
-            self.stopped = data.monitor.stopped
+            self.stopped = data.monitor.note(stage, done, max_iter, loss)
             if self.stopped or self.converged:
                 break
         return self

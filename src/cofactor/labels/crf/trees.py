@@ -474,7 +474,7 @@ class ChainCRFEnsemble(LabelModel):
     tol: float = param(number(low=0), default=1e-6)
     n_jobs: int | None = param(check_jobs, default=None)
 
-    models_: list[ChainCRF] = learned()
+    models_: list[ChainCRF] = learned(kind=ChainCRF, many=True)
     alpha_: float = learned(check=number(low=0))
     n_iter_: int = learned()
 
@@ -561,8 +561,8 @@ class ChainCRFEnsemble(LabelModel):
         super()._check_learned()
         n_labels = self._n_varying
         models = self.models_
-        if not isinstance(models, list) or not models or not all(type(one) is ChainCRF for one in models):
-            raise InvalidInputError("expected a list of chains")
+        if not models:
+            raise InvalidInputError("expected at least one chain")
         for model in models:
             if model.n_features_in_ != self.n_features_in_ or len(model.label_names_) != n_labels:
                 raise InvalidInputError(f"expected chains of {n_labels} labels and {self.n_features_in_} features")

@@ -119,7 +119,7 @@ class CodeModel(LabelModel):
 
     def _held_out(self, data: TrainingData) -> tuple[NDArray[np.int64], NDArray[Any]]:
         space = data.feature_space(self.fit_intercept)
-        codes = None if data.known is not None else self._codes_of(data.labels, space)
+        codes = self._codes_of(data.labels, space)
         if codes is None or self.alpha_ == 0 or data.n_instances < 3 or FeatureSpace.too_large(space.X):
             return super()._held_out(data)
         n, L = data.labels.shape

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -146,13 +147,8 @@ class MME(LEML):
         learned, rest_data = data.rows(train), data.rows(rest)
         found = []
         for cost in COSTS:
-            params = self.get_params(deep=False) | {
-                "cost": cost,
-                "scale": "none",
-                "threshold": 0,
-                "decide_for": "micro",
-            }
-            model = type(self)(**{**params, "callback": None, "verbose": 0})
+            model = copy.copy(self).set_params(cost=cost, scale="none", callback=None, verbose=0)
+            model.disable_threshold()
             model.fit(learned.features, learned.labels, learned.weights, mask=learned.known)
             scores = usable_scores(model.decision_function(rest_data.features), rest_data.known)
             found.append(accuracy(rest_data.labels, scores > 0))

@@ -277,19 +277,15 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
         with committed(self, keep=learned_names(self)) as fitted:
             data = fitted._receive(X, y, sample_weight, label_names=label_names, reset=first, weights="whole")
             data = (fitted._with_scaling(data, stream=True) if first else data).repeated()
-            for part in _parts(data) if first and fitted._learns_to_decide else [data]:
+            for part in _parts(data) if first and isinstance(self.threshold, str) else [data]:
                 fitted._test_then_train(part, n_rows)
             if isinstance(self.threshold, str):
                 fitted._decide_by_recent(self.threshold)
         return self
 
-    @property
-    def _learns_to_decide(self) -> bool:
-        return isinstance(self.threshold, str)
-
     def _test_then_train(self, data: TrainingData, n_rows: int | None) -> None:
         """Learn from more instances, having scored them where the decision is learned from their scores."""
-        if self._learns_to_decide and hasattr(self, "P_"):
+        if isinstance(self.threshold, str) and hasattr(self, "P_"):
             self._remember(self._all_scores(data.features), data.labels)
         self._extend(self._prepared(data.features), data.labels, n_rows)
 

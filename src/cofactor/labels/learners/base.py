@@ -14,7 +14,7 @@ from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.features import CheckedFeatures
 from cofactor.labels.learners import LEARNERS
 from cofactor.model.estimator import Estimator, learned
-from cofactor.model.state import packed, unpacked
+from cofactor.model.state import unpacked
 
 #: The arrays of a state, by name.
 Arrays: TypeAlias = dict[str, NDArray[Any]]
@@ -29,10 +29,7 @@ class Stored(Estimator):
     def _to_state(self) -> tuple[dict[str, Any], Arrays]:
         """Return the whole state: JSON values with the version of scikit-learn, and arrays."""
         arrays: Arrays = {}
-        header = {
-            name: packed(field.to_plain(getattr(self, name)), name, arrays) for name, field in self._learned.items()
-        }
-        return header | {"sklearn": sklearn.__version__}, arrays
+        return self._pack_learned(arrays) | {"sklearn": sklearn.__version__}, arrays
 
     @classmethod
     def _from_state(
@@ -45,8 +42,6 @@ class Stored(Estimator):
         read = cls.__new__(cls)
         for name, field in cls._learned.items():
             setattr(read, name, field.from_plain(unpacked(header[name], arrays, LEARNERS)))
-            if field.kind is not None and not field.many and not isinstance(getattr(read, name), field.kind):
-                raise wrong_state(f"{name} must be a {field.kind.__name__}")
         read._check_declared({})
         read._check()
         return cls(**{name: getattr(read, name) for name in cls._learned})
@@ -238,11 +233,9 @@ class Fitted(NamedTuple):
     converged: bool
 
 
-def check_label_learners(learners: Any, n_labels: int, n_features: int) -> None:
+def check_label_learners(learners: Learner, n_labels: int, n_features: int) -> None:
     """Refuse what a model read from a file if it is not a learner of so many labels and features."""
-    if not isinstance(learners, Learner) or learners.classes is not None:
-        raise InvalidInputError(f"expected learners of {n_labels} labels, found a {type(learners).__name__}")
-    if (learners.n_labels, learners.n_features) != (n_labels, n_features):
+    if learners.classes is not None or (learners.n_labels, learners.n_features) != (n_labels, n_features):
         raise InvalidInputError(
             f"expected learners of {n_labels} labels and {n_features} features, found "
             f"{learners.n_labels} and {learners.n_features}"

@@ -203,7 +203,6 @@ def fit_learner(
     X: CheckedFeatures,
     y: NDArray[Any],
     sample_weight: NDArray[Any] | None = None,
-    *,
     seed: int | None = None,
 ) -> Fitted:
     """Fit a copy of an estimator to classes.
@@ -576,7 +575,7 @@ def fit_each(
         (short if stopped() else estimator, *_part(X, task, weights), int(seed))
         for task, seed in zip(tasks, seeds, strict=True)
     )
-    return in_processes(_fit_task, parts, n_jobs)
+    return in_processes(fit_learner, parts, n_jobs)
 
 
 def warn_of_stopped(estimator: Any, n_stopped: int, n_tasks: int, what: str = "labels") -> None:
@@ -612,12 +611,6 @@ def _part(
     if task.weights is not None:
         return part, task.target, task.weights
     return part, task.target, weights if weights is None or task.rows is None else weights[task.rows]
-
-
-def _fit_task(
-    estimator: Any, X: CheckedFeatures, target: NDArray[Any], sample_weight: NDArray[Any] | None, seed: int
-) -> Fitted:
-    return fit_learner(estimator, X, target, sample_weight, seed=seed)
 
 
 def takes_chunks(estimator: Any) -> bool:

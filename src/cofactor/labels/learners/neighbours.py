@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 
-from cofactor.checks import number, one_of, whole
+from cofactor.checks import check_choice, number, one_of, whole
 from cofactor.chunked import is_sparse
 from cofactor.errors import InvalidInputError
 from cofactor.labels.features import CheckedFeatures
@@ -86,10 +86,7 @@ class NeighbourIndex(Stored):
         self.rows, self.n_neighbors, self.algorithm, self.metric = rows, n_neighbors, algorithm, metric
         self.leaf_size, self.p = leaf_size, p
         self.weights = "uniform" if weights is None else weights
-        if self.weights not in _WEIGHTS:
-            raise InvalidInputError(
-                f"expected one of {', '.join(map(repr, _WEIGHTS))}", argument="weights", found=weights
-            )
+        check_choice("weights", self.weights, _WEIGHTS)
         self._search = NearestNeighbors(
             n_neighbors=n_neighbors, algorithm=algorithm, leaf_size=leaf_size, metric=metric, p=p, n_jobs=n_jobs
         ).fit(rows)

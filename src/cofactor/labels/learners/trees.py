@@ -124,18 +124,22 @@ class Nodes(Stored):
     def leaves(self, X: CheckedFeatures) -> NDArray[np.int32]:
         """Return the leaf of each tree that each instance reaches, shape (n, T)."""
         found = np.empty((X.shape[0], len(self.roots)), np.int32)
-        nodes = self.arrays()
+        self.walk(X, found, find_leaves, find_leaves_of_sparse)
+        return found
+
+    def walk(self, X: CheckedFeatures, out: NDArray[Any], dense: Any, of_sparse: Any, *more: NDArray[Any]) -> None:
+        """Let a kernel, one for dense rows or one for sparse ones, write what it finds in the trees of each row."""
+        nodes = (*self.arrays(), *more)
         values = None if isinstance(X, np.ndarray) else _rounded(X.data)
 
         def task(t: int) -> None:
             lo, hi = t * _ROWS_PER_TASK, (t + 1) * _ROWS_PER_TASK
             if isinstance(X, np.ndarray):
-                find_leaves(_rounded(X[lo:hi]), *nodes, found[lo:hi])
+                dense(_rounded(X[lo:hi]), *nodes, out[lo:hi])
             else:
-                find_leaves_of_sparse(X.indptr[lo : hi + 1], X.indices, values, X.shape[1], *nodes, found[lo:hi])
+                of_sparse(X.indptr[lo : hi + 1], X.indices, values, X.shape[1], *nodes, out[lo:hi])
 
         parallel_for(task, -(-X.shape[0] // _ROWS_PER_TASK))
-        return found
 
     def check(self, n_features: int) -> None:
         """Refuse nodes that do not form trees: the kernel follows children without a check."""
@@ -240,17 +244,7 @@ class TreesLearner(Learner):
         if self.classes is None:
             return np.asarray((_indicator(self.nodes.leaves(X), len(self.nodes)) @ self.values).toarray())
         found = np.zeros((X.shape[0], len(self.classes)))
-        nodes = (*self.nodes.arrays(), self.values)
-        values = None if isinstance(X, np.ndarray) else _rounded(X.data)
-
-        def task(t: int) -> None:
-            lo, hi = t * _ROWS_PER_TASK, (t + 1) * _ROWS_PER_TASK
-            if isinstance(X, np.ndarray):
-                add_leaf_values(_rounded(X[lo:hi]), *nodes, found[lo:hi])
-            else:
-                add_leaf_values_of_sparse(X.indptr[lo : hi + 1], X.indices, values, X.shape[1], *nodes, found[lo:hi])
-
-        parallel_for(task, -(-X.shape[0] // _ROWS_PER_TASK))
+        self.nodes.walk(X, found, add_leaf_values, add_leaf_values_of_sparse, self.values)
         found /= len(self.nodes.roots)
         return found
 

@@ -25,15 +25,12 @@ from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.training_data import check_lengths
 from cofactor.model.commit import committed
 from cofactor.model.convergence import callers_level
-from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import Estimator, learned
-from cofactor.model.html import html_of
-from cofactor.model.state import check_course, head_of, member, of_head, packed, unpacked
+from cofactor.model.state import check_course, head_of, member, of_head, unpacked
 from cofactor.solvers.linear import nonnegative_least_squares
 from cofactor.typing import Features, Labels
 
 
-@fill_docs
 class FeatureReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator, ABC):
     """A transformer which makes fewer features of many, for use in a `Pipeline` before a label model.
 
@@ -47,14 +44,6 @@ class FeatureReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estima
     _supervised: ClassVar[bool] = True
 
     n_features_in_: int = learned(saved=False)
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        fill_docs(cls)
-
-    def _html_repr(self) -> str:
-        """Return what a notebook shows."""
-        return html_of(self)
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's description of the estimator."""
@@ -147,11 +136,7 @@ class FeatureReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estima
     def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return a header which JSON can hold, and arrays."""
         arrays: dict[str, NDArray[Any]] = {}
-        learned = {
-            name: packed(declared.to_plain(getattr(self, name)), f"learned.{name}", arrays)
-            for name, declared in self._learned.items()
-        }
-        return head_of(self) | {"learned": learned}, arrays
+        return head_of(self) | {"learned": self._pack_learned(arrays, "learned.")}, arrays
 
     @classmethod
     def _from_state(

@@ -68,11 +68,12 @@ class LLSF(LabelModel):
         Weight β of the absolute values, at least 0; the larger, the fewer features a label has. "auto" takes
         :math:`0.2 \sqrt{\alpha^*}`. `paper` takes 0.1.
     correlation : {"psd", "original"}, default="psd"
-        "psd" takes the positive part of R. "original" takes R itself, as the paper does, and ends early: after 100
-        iterations, or when the objective falls by less than 1e-4 of itself per iteration, whatever `max_iter` and `tol`
-        are. What it reaches depends on where it ends.
+        "psd" takes the positive part of R. "original" takes R itself, as the paper and `paper` do, and ends early:
+        after 100 iterations, or when the objective falls by less than 1e-4 of itself per iteration, whatever `max_iter`
+        and `tol` are. What it reaches depends on where it ends.
     {fit_intercept}
-        The papers have none; without one, features should not be centred, since scores would be far too low.
+        The papers, and `paper`, have none; without one, features should not be centred, since scores would be far too
+        low.
     {scale}
     {threshold}
     {decide_for}
@@ -153,7 +154,7 @@ class LLSF(LabelModel):
     certificate_: float = learned()
     n_iter_: int = learned()
 
-    _paper: ClassVar[Mapping[str, Any]] = {"alpha": 0.1, "beta": 0.1}
+    _paper: ClassVar[Mapping[str, Any]] = {"alpha": 0.1, "beta": 0.1, "correlation": ORIGINAL, "fit_intercept": False}
 
     def _fit_bytes(self, data: TrainingData) -> int:
         D, L = data.features.shape[1], data.labels.shape[1]

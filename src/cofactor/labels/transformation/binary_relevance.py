@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import Ridge
+from sklearn.svm import LinearSVC
 
 from cofactor.checks import make_generator
 from cofactor.errors import InvalidInputError
@@ -40,9 +42,9 @@ class BinaryRelevance(LearnerModel):
     estimator : classifier or regressor of scikit-learn, optional
         A copy of it is fitted to each label; by default ``LinearSVC(C=cost_)``, where the cost is
         :math:`1/(2 \alpha^*)`, with :math:`\alpha^*` the weight of least exact leave-one-out error of ridge regression
-        of the labels: both penalize the same norm. `paper` takes ``LinearSVC()``. `sklearn.linear_model.Ridge` is
-        fitted to all labels at once, with one decomposition of the features; only its parameters ``alpha`` and
-        ``fit_intercept`` are used then.
+        of the labels: both penalize the same norm. `paper` takes C = 1 and the hinge loss, see the notes.
+        `sklearn.linear_model.Ridge` is fitted to all labels at once, with one decomposition of the features; only its
+        parameters ``alpha`` and ``fit_intercept`` are used then.
     n_jobs : int, optional
         Number of processes, as in joblib. They are not threads, since threads of liblinear would draw from a single
         stream of random numbers. ``LinearSVC`` with the squared hinge is fitted without them, by kernels in threads,
@@ -88,6 +90,12 @@ class BinaryRelevance(LearnerModel):
     -----
     Each label is learned from the instances for which it is known (`missing`, or `mask` of `fit`).
 
+    The studies that compare with binary relevance fit linear support vector machines of the plain hinge loss by LIBSVM,
+    features as they are, and state no C; LIBSVM has C = 1 by default. `paper` takes the same loss and C by liblinear,
+    which penalizes the intercept too: that changes some predictions where features lie far from 0 beside their spread.
+    ``SVC(kernel="linear")`` as the estimator is LIBSVM itself. It takes time by the square of the number of instances,
+    may not end on features of unlike sizes, and cannot be saved.
+
     A fit to chunks takes the default estimator, ``LinearSVC(C=C)`` and ``LogisticRegression(C=C)``, which are fitted to
     all labels together with a pass over the chunks for each step of L-BFGS, and `sklearn.linear_model.Ridge`.
 
@@ -121,7 +129,9 @@ class BinaryRelevance(LearnerModel):
     missing: str = param(check_missing, default="error")
     class_weight: Any = param(check_class_weight, default=None)
 
-    learners_: Learner = learned()
+    learners_: Learner = learned(kind=Learner)
+
+    _paper: ClassVar[Mapping[str, Any]] = {"estimator": LinearSVC(loss="hinge", max_iter=10_000)}
 
     def _capabilities(self) -> Capabilities:
         """See `LabelModel`.

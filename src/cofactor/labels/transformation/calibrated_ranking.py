@@ -13,7 +13,7 @@ from cofactor.chunked import batches, is_sparse
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.voting import quick_votes
 from cofactor.labels.base import CheckedFeatures, TrainingData
-from cofactor.labels.learners.base import Learner, Subproblem
+from cofactor.labels.learners.base import Learner, Subproblem, check_label_learners
 from cofactor.labels.learners.linear import LinearLearner, binarized
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.model.estimator import learned
@@ -91,7 +91,7 @@ class CalibratedLabelRanking(LearnerModel):
            [ True,  True, False]])
     """
 
-    pairs_: Learner = learned()
+    pairs_: Learner = learned(kind=Learner)
 
     def _fit_bytes(self, data: TrainingData) -> int:
         L = data.labels.shape[1]
@@ -145,10 +145,7 @@ class CalibratedLabelRanking(LearnerModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        n_labels = self._n_varying
-        pairs, wanted = self.pairs_, (n_labels * (n_labels + 1) // 2, self.n_features_in_)
-        if not isinstance(pairs, Learner) or (pairs.n_labels, pairs.n_features) != wanted:
-            raise InvalidInputError(f"expected learners of {wanted[0]} pairs and {wanted[1]} features")
+        check_label_learners(self.pairs_, self._n_varying * (self._n_varying + 1) // 2, self.n_features_in_)
 
 
 def _n_labels(n_learners: int) -> int:

@@ -288,7 +288,7 @@ class ClassifierChain(LearnerModel):
     n_folds: int = param(whole(2), default=5)
 
     order_: NDArray[np.int64] = learned("labels", dtype=int)
-    chain_: ChainLearner = learned()
+    chain_: ChainLearner = learned(kind=ChainLearner)
 
     def _fit_bytes(self, data: TrainingData) -> int:
         return chain_bytes(data)
@@ -313,9 +313,9 @@ class ClassifierChain(LearnerModel):
         check_chain(self.chain_, self.order_, self._n_varying, self.n_features_in_)
 
 
-def check_chain(chain: Any, order: Any, n_labels: int, n_features: int) -> None:
+def check_chain(chain: ChainLearner, order: Any, n_labels: int, n_features: int) -> None:
     """Refuse a chain read from a file that does not fit the labels and features."""
-    if not isinstance(chain, ChainLearner) or (chain.n_labels, chain.n_features) != (n_labels, n_features):
+    if (chain.n_labels, chain.n_features) != (n_labels, n_features):
         raise InvalidInputError(f"expected a chain of {n_labels} labels and {n_features} features")
     refuse_order(order, n_labels)
 
@@ -378,7 +378,7 @@ class EnsembleOfChains(LearnerModel):
     voting: str = param(one_of(VOTING), default="soft")
 
     orders_: NDArray[np.int64] = learned("chains labels", dtype=int)
-    chains_: list[ChainLearner] = learned()
+    chains_: list[ChainLearner] = learned(kind=ChainLearner, many=True)
 
     _paper: ClassVar[Mapping[str, Any]] = {"voting": "hard"}
 
@@ -404,7 +404,7 @@ class EnsembleOfChains(LearnerModel):
     def _check_learned(self) -> None:
         super()._check_learned()
         chains = self.chains_
-        if not isinstance(chains, list) or not chains or len(chains) != len(self.orders_):
+        if not chains or len(chains) != len(self.orders_):
             raise InvalidInputError(f"expected {len(self.orders_)} chains, at least one")
         for chain, order in zip(chains, self.orders_, strict=True):
             check_chain(chain, order, self._n_varying, self.n_features_in_)

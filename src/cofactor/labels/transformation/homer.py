@@ -11,7 +11,7 @@ from cofactor.checks import make_generator, one_of, whole
 from cofactor.correlation import co_occurrence
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, TrainingData
-from cofactor.labels.learners.base import Learner, Subproblem
+from cofactor.labels.learners.base import Learner, Subproblem, check_label_learners
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.model.estimator import learned, param
 
@@ -90,7 +90,7 @@ class HOMER(LearnerModel):
 
     parents_: NDArray[np.int64] = learned("nodes", dtype=int)
     leaves_: NDArray[np.int64] = learned("labels", dtype=int)
-    learners_: Learner = learned()
+    learners_: Learner = learned(kind=Learner)
 
     def _fit_bytes(self, data: TrainingData) -> int:
         (n, D), L = data.features.shape, data.labels.shape[1]
@@ -150,12 +150,8 @@ class HOMER(LearnerModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        n_nodes, learners = len(self.parents_), self.learners_
-        if not isinstance(learners, Learner) or (learners.n_labels, learners.n_features) != (
-            n_nodes,
-            self.n_features_in_,
-        ):
-            raise InvalidInputError(f"expected learners of {n_nodes} nodes and {self.n_features_in_} features")
+        n_nodes = len(self.parents_)
+        check_label_learners(self.learners_, n_nodes, self.n_features_in_)
         if (self.parents_ < -1).any() or (self.parents_ >= np.arange(n_nodes)).any():
             raise InvalidInputError("each node must have a parent before it, or -1")
         if (self.leaves_ < 0).any() or (self.leaves_ >= n_nodes).any():

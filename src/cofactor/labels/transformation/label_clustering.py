@@ -25,7 +25,7 @@ from cofactor.correlation import (
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import Capabilities, CheckedFeatures, LabelModel, TrainingData
 from cofactor.labels.decisions import JOINT
-from cofactor.labels.transformation.powersets import VOTING, LabelPowerset, set_table
+from cofactor.labels.transformation.powersets import VOTING, LabelPowerset, set_table, sets_in
 from cofactor.model.estimator import learned, param
 
 #: How labels are grouped.
@@ -185,7 +185,7 @@ class LabelClustering(LabelModel):
         """Return what a method of the models says of each label, its mean over the clusters that hold the label."""
         n_labels = self.clusters_.shape[1]
         total = np.zeros((X.shape[0], n_labels))
-        for model, labels in zip(self.models_, self._label_lists(), strict=True):
+        for model, labels in zip(self.models_, sets_in(self.clusters_), strict=True):
             total[:, labels] += getattr(model, method)(model.scaling_.apply(X))
         return total / np.bincount(self.clusters_.indices, minlength=n_labels)
 
@@ -201,10 +201,6 @@ class LabelClustering(LabelModel):
     def _label_sets(self, X: CheckedFeatures) -> NDArray[np.bool_]:
         return np.asarray(self._mean(X, "_decoded") >= 0.5)
 
-    def _label_lists(self) -> list[NDArray[Any]]:
-        """Return the labels of each cluster, in increasing order."""
-        return np.split(self.clusters_.indices, self.clusters_.indptr[1:-1])
-
     def _check_learned(self) -> None:
         super()._check_learned()
         models = self.models_
@@ -215,7 +211,7 @@ class LabelClustering(LabelModel):
             raise InvalidInputError(f"expected {len(models)} clusters of labels")
         if not np.bincount(self.clusters_.indices, minlength=self.clusters_.shape[1]).all():
             raise InvalidInputError("each label must be in a cluster")
-        for model, labels in zip(models, self._label_lists(), strict=True):
+        for model, labels in zip(models, sets_in(self.clusters_), strict=True):
             if not len(labels) or (np.diff(labels) <= 0).any() or len(model.label_names_) != len(labels):
                 raise InvalidInputError("a model does not fit the labels of its cluster")
             if model.n_features_in_ != self.n_features_in_:

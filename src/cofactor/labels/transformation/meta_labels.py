@@ -117,7 +117,7 @@ class MetaLabels(LearnerModel):
     groups_: NDArray[np.int64] = learned("labels", dtype=int)
     features_: sparse.csr_array = learned("groups features", dtype=None)
     order_: NDArray[np.int64] = learned("labels", dtype=int)
-    chains_: list[ChainLearner] = learned()
+    chains_: list[ChainLearner] = learned(kind=ChainLearner, many=True)
 
     def _fit_bytes(self, data: TrainingData) -> int:
         D, L = data.features.shape[1], data.labels.shape[1]
@@ -159,9 +159,9 @@ class MetaLabels(LearnerModel):
         super()._check_learned()
         n_labels = self._n_varying
         chains = self.chains_
-        if not isinstance(chains, list) or not is_sparse(self.features_) or self.features_.shape[0] != len(chains):
+        if not is_sparse(self.features_) or self.features_.shape[0] != len(chains):
             raise InvalidInputError("expected a list of chains, and the features of each")
-        sizes = [getattr(chain, "n_labels", 0) for chain in chains]
+        sizes = [chain.n_labels for chain in chains]
         if sum(sizes) != n_labels:
             raise InvalidInputError(f"expected chains of {n_labels} labels")
         refuse_order(self.order_, n_labels)

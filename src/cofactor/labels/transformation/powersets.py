@@ -143,7 +143,7 @@ class LabelPowerset(LearnerModel):
     """
 
     sets_: sparse.csr_array = learned("sets labels", dtype=None)
-    learner_: Learner = learned()
+    learner_: Learner = learned(kind=Learner)
 
     def _fit_bytes(self, data: TrainingData) -> int:
         (n, D), Y = data.features.shape, data.labels
@@ -169,7 +169,7 @@ class LabelPowerset(LearnerModel):
     def _check_learned(self) -> None:
         super()._check_learned()
         learner = self.learner_
-        if not is_sparse(self.sets_) or not isinstance(learner, Learner) or learner.n_features != self.n_features_in_:
+        if not is_sparse(self.sets_) or learner.n_features != self.n_features_in_:
             raise InvalidInputError(f"expected label sets, and a learner of {self.n_features_in_} features")
         K = self.sets_.shape[0]
         if not np.array_equal(learner.classes, np.arange(K)):
@@ -284,7 +284,7 @@ class RAkEL(LearnerModel):
     voting: str = param(one_of(VOTING), default="soft")
 
     labelsets_: sparse.csr_array = learned("labelsets labels", dtype=None)
-    learners_: list[Learner] = learned()
+    learners_: list[Learner] = learned(kind=Learner, many=True)
 
     _paper: ClassVar[Mapping[str, Any]] = {"voting": "hard"}
 
@@ -322,7 +322,7 @@ class RAkEL(LearnerModel):
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         total = np.zeros((X.shape[0], self.labelsets_.shape[1]))
         each = class_scores(self.learners_, X)
-        for learner, scores, labels in zip(self.learners_, each, self._sets(), strict=True):
+        for learner, scores, labels in zip(self.learners_, each, sets_in(self.labelsets_), strict=True):
             sets = (learner.classes[:, None] >> np.arange(len(labels))) % 2 == 1
             if self.voting == "soft":
                 total[:, labels] += set_margins(scores, sets)
@@ -331,20 +331,14 @@ class RAkEL(LearnerModel):
         n_votes = np.bincount(self.labelsets_.indices, minlength=total.shape[1])
         return (total if self.voting == "soft" else total + 0.25) / n_votes
 
-    def _sets(self) -> list[NDArray[Any]]:
-        """Return the labels of each set, in increasing order."""
-        return np.split(self.labelsets_.indices, self.labelsets_.indptr[1:-1])
-
     def _check_learned(self) -> None:
         super()._check_learned()
         learners = self.learners_
-        if not isinstance(learners, list) or not all(isinstance(one, Learner) for one in learners):
-            raise InvalidInputError("expected a list of learners")
         if not is_sparse(self.labelsets_) or self.labelsets_.shape[0] != len(learners):
             raise InvalidInputError(f"expected {len(learners)} sets of labels")
         if not np.bincount(self.labelsets_.indices, minlength=self.labelsets_.shape[1]).all():
             raise InvalidInputError("each label must be in a set")
-        for learner, labels in zip(learners, self._sets(), strict=True):
+        for learner, labels in zip(learners, sets_in(self.labelsets_), strict=True):
             bits = (learner.classes[:, None] >> np.arange(max(len(labels), 1))) % 2
             fits = 1 <= len(labels) <= _MOST_LABELS and len(set(labels.tolist())) == len(labels)
             if not fits or learner.classes[0] < 0 or learner.classes[-1] >= 1 << len(labels):
@@ -395,3 +389,8 @@ def set_table(sets: list[NDArray[np.int64]], n_labels: int) -> sparse.csr_array:
     starts = np.concatenate(([0], np.cumsum([len(one) for one in sets])))
     members = np.concatenate(sets)
     return sparse.csr_array((np.ones(len(members), np.float32), members, starts), shape=(len(sets), n_labels))
+
+
+def sets_in(table: sparse.csr_array) -> list[NDArray[Any]]:
+    """Return the sets of labels that `set_table` put into a table."""
+    return np.split(table.indices, table.indptr[1:-1])

@@ -140,7 +140,7 @@ class ProbabilisticChain(LearnerModel):
     best_for: str = param(one_of(MEASURES), default="example")
 
     order_: NDArray[np.int64] = learned("labels", dtype=int)
-    chain_: ChainLearner = learned()
+    chain_: ChainLearner = learned(kind=ChainLearner)
     uniforms_: NDArray[np.float64] = learned("draws labels")
 
     _paper: ClassVar[Mapping[str, Any]] = {"best_for": "subset"}

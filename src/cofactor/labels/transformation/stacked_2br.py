@@ -92,8 +92,8 @@ class Stacked2BR(LearnerModel):
     with_features: bool = param(check_flag, default=False)
     n_folds: int = param(whole(2), default=5)
 
-    first_learners_: Learner = learned()
-    learners_: Learner = learned()
+    first_learners_: Learner = learned(kind=Learner)
+    learners_: Learner = learned(kind=Learner)
     second_cost_: float | None = learned(check=number(low=0, inclusive=False), optional=True)
 
     def _capabilities(self) -> Capabilities:

@@ -5,6 +5,7 @@ Linear autoencoders of interactions have closed forms by items, by users, or by 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Self, TypeAlias, cast
 
@@ -151,7 +152,9 @@ def _inverse(gram: NDArray[Any], alpha: float) -> NDArray[Any]:
     A[np.diag_indices_from(A)] += alpha
     before = A.diagonal().copy()
     try:
-        _invert(A)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", linalg.LinAlgWarning)  # what is lost is looked at below
+            _invert(A)
         # Their product is 1 / (1 - R²) of what is told from the others; of a singular matrix halves leave rounding.
         if not (before * A.diagonal()).max(initial=0) * np.finfo(A.dtype).eps * np.sqrt(len(A)) < _LOST:
             raise np.linalg.LinAlgError
