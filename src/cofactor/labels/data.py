@@ -207,6 +207,7 @@ def _as_table(Y: Any) -> tuple[NDArray[Any], str, list[Any] | None]:
             f"Unknown label type: y must be a table (n instances, L labels) of 0 and 1{but}; "
             "scikit-learn's MultiLabelBinarizer makes one of lists of label names",
             argument="y",
+            advice="take binarizer.fit_transform(y), with label_names=binarizer.classes_",
         ) from error
     return table, container, columns
 
