@@ -6,6 +6,7 @@ import re
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor import datasets
+from cofactor.columns import normalize_header
 from cofactor.datasets import LabelDataset
 from cofactor.datasets.formats import FORMATS, Source, open_data
 from cofactor.datasets.readers.label_columns import positions_of
@@ -21,7 +23,7 @@ from cofactor.datasets.readers.matrices import generic_names
 from cofactor.datasets.table import TableOptions, header_or_numbers, ids_of
 from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
 from cofactor.files import display_name
-from cofactor.schema import keep_features
+from cofactor.schema import Words, keep_features
 from cofactor.service.base import about, unknown_file
 from cofactor.text import plural, shorten
 
@@ -29,6 +31,8 @@ _NUMBERED = re.compile(r"c\d+")  #: names which readers give to the columns of a
 #: Options which not every format has.
 _NOT_EVERYWHERE = ("encoding", "sep", "header", "zero_based")
 _OF_COLUMNS = ("drop", "id", "max_values", "text", "label_sep", "max_words", "ngrams")
+_OF_TAGS = ("tags", "tag", "labels", "topics", "keywords", "categories", "genres")  # names of columns that list tags
+_FEW_WORDS = 3  # free text has more, on average
 _OF_FILES = ("drop", "id", "text", "label_sep")  # those of them that say which columns of a file are what
 
 
@@ -165,6 +169,41 @@ def read_texts(
     table.load([*at, *id_at])
     cells = table.words(at[0], gaps=True)
     return [cells.values[code] for code in cells.codes.tolist()], ids_of(table, id_at[0], "auto") if id_at else None
+
+
+def options_of_posts(file: str, options: Mapping[str, Any]) -> tuple[str | Argument, ...]:
+    """Return the options by which a table of texts with tags is read, in words; none where it does not look like one.
+
+    Parameters
+    ----------
+    file : str
+        Path.
+    options : mapping from str to object
+        sep, header and encoding.
+    """
+    header, encoding = header_or_numbers(options["header"]), options["encoding"] or "utf-8"
+    found = open_data(file)
+    if found.kind != "file":
+        return ()
+    with suppress(InvalidInputError):  # of a column of another type: it is no table of posts
+        table = found.table(TableOptions(header, "texts and tags", options["sep"], encoding, long_cells=True))
+        names = table.names or ()
+        table.load(range(len(names)))
+        cells = {name: table.cells(j, gaps=True) for j, name in enumerate(names)}
+        words = {name: [one for one in some.values if one] for name, some in cells.items() if isinstance(some, Words)}
+        tags = next((name for name in words if normalize_header(name) in _OF_TAGS), None)
+        texts = [name for name, some in words.items() if name != tags and some and _n_words(some) > _FEW_WORDS]
+        if tags is not None and texts:
+            sep = next((sep for sep in "|;," if any(sep in cell for cell in words[tags])), "|")
+            id = next((name for name in names if normalize_header(name) == "id"), None)
+            named = () if id is None else (" ", Argument("id", id))
+            return (Argument("labels", tags), " ", Argument("label_sep", sep), " ", Argument("text", texts), *named)
+    return ()
+
+
+def _n_words(cells: Sequence[str]) -> float:
+    """Return how many words cells have on average."""
+    return sum(len(cell.split()) for cell in cells) / len(cells)
 
 
 def _warn_of_new_labels(data: LabelDataset, labels: NDArray[Any], file: str) -> None:
