@@ -29,7 +29,8 @@ const OF_TEXTS = {
 
 export class LabelsPage extends Choices {
   constructor(main, model) {
-    super(main, model, "row", model.rows.includes("text") && model.rows.length === 1 ? OF_TEXTS : OF_ROWS);
+    const isOnlyText = model.rows.length === 1 || model.row_names?.length === 1; // or a table with no other column
+    super(main, model, "row", model.rows.includes("text") && isOnlyText ? OF_TEXTS : OF_ROWS);
     this.features = new Map(); // from names to what is said of them
     this.isText = this.words === OF_TEXTS;
     this.text = this.root.querySelector("#text");
