@@ -420,6 +420,7 @@ def test_a_text_gets_labels_and_what_speaks_for_them(page: Page, site: Site) -> 
         (found,) = site.client.post("/v1/tags", {**asked, "decision": {share: 0.9}})["tags"]
         Select(page.browser.find_element(By.ID, "decision")).select_by_value(share)
         page.until(lambda labels=found["labels"]: sorted(page.texts("results", ".most h3")) == sorted(labels))
+        page.until(lambda none=not found["labels"]: page.part("no-label").is_displayed() == none)
     page.browser.refresh()
     page.until(lambda: page.parts("results", ".for"))
     assert page.browser.find_element(By.ID, "text").get_attribute("value") == "A storm & <b>rain</b>, and rain"
