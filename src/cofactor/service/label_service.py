@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from sklearn.utils import get_tags
 
 from cofactor.checks import AUTO
-from cofactor.datasets.readers.matrices import in_form
+from cofactor.datasets.readers.matrices import in_form, indicator
 from cofactor.datasets.types import LabelDataset
 from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.labels import Explanation, LabelModel
@@ -602,7 +602,7 @@ class RowReader:
             texts, ids = label_files.read_texts(file, labels, options)
             names = tuple(self._features if self.terms is None else self.terms)
             X = self._through(texts).features
-            return LabelDataset(file, X, csr_array((len(texts), 0), dtype=np.int8), names, (), ids=ids)
+            return LabelDataset(file, X, indicator(np.zeros((len(texts), 0)), file), names, (), ids=ids)
         if options.get("text"):
             advice = ("leave out ", Argument("text"))
             raise InvalidInputError((Argument("text"), " is for pipelines that take texts"), advice=advice)
