@@ -9,6 +9,7 @@ SQL = "(lambda base: (base.execute('CREATE TABLE rated (user, item, rating)'), b
 
 #: Modules of scikit-learn.
 SKLEARN = (
+    "feature_extraction",
     "impute",
     "linear_model",
     "model_selection",

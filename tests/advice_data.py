@@ -351,6 +351,12 @@ labels.LabelRidge(scale='none').fit(np.where(features == features.max(), 1e10, f
     labels.LabelRidge().fit(preprocessing.MaxAbsScaler().fit_transform(features), tags)
 labels.LabelRidge().fit(features * 1e-200, tags)
     labels.LabelRidge().fit(features * 1e-200 * (1 / np.max(features * 1e-200)), tags)
+labels.LabelRidge().fit(['wind', 'rain'] * 3, [[0], [1]] * 3)
+    pipeline.make_pipeline(feature_extraction.text.TfidfVectorizer(), labels.LabelRidge()).fit(['wind', 'rain'] * 3,
+    ... [[0], [1]] * 3)
+labels.LabelRidge().fit(np.eye(4), [['sql', 'css'], ['sql'], [], ['css']])
+    labels.LabelRidge().fit(np.eye(4), preprocessing.MultiLabelBinarizer().fit_transform([['sql', 'css'], ['sql'], [],
+    ... ['css']]), label_names=['css', 'sql'])
 labels.LabelRidge().fit([['a', 1]] * 40, tags)
     labels.LabelRidge().fit(preprocessing.OneHotEncoder(sparse_output=False).fit_transform([['a'], ['b']] * 20),
     ... tags)

@@ -20,6 +20,7 @@ NAMES: dict[str, str] = {
     "notes": "labels.LabelRidge.paper().fit(datasets.load_labels('notes.csv', ['sail', 'read']))",
     "semi": "labels.LabelRidge.paper().fit(tagged.X, tagged.Y.toarray(), label_names=['a;b', 'c'])",
     "unnamed": "labels.LabelRidge.paper().fit(tagged.X, tagged.Y.toarray())",
+    "vectorized": "pipeline.make_pipeline(feature_extraction.text.TfidfVectorizer(), labels.LabelRidge.paper()).fit(['wind', 'rain'] * 3, [[0], [1]] * 3)",
     "mddm": "labels.MDDM(n_components=1).fit(tagged.X, tagged.Y.toarray())",
     "ALS": "ratings.ALS(2, alpha=1.0, random_state=0)",
     "Ridge": "labels.LabelRidge.paper()",
@@ -52,7 +53,7 @@ NAMES: dict[str, str] = {
 SERVED = ("tagger", "fixed", "chance", "notes")
 
 #: Models of which there are files, besides those.
-SAVED = ("semi", "unnamed", "mddm", "piped", "plst", "daily")
+SAVED = ("semi", "unnamed", "mddm", "plst", "daily", "vectorized")
 
 FILES: dict[str, str] = {
     "good.csv": "user,item,rating\n" + "".join(f"{u},{i},{1 + (u * i + u) % 5}\n" for u in range(12) for i in range(8)),
@@ -69,6 +70,7 @@ FILES: dict[str, str] = {
     "notes.csv": "colour,size,sail,read\n"
     + "".join(f"{('red', 'blue', 'green')[k % 3]},{k % 5},{int(k % 5 > 2)},{int(k % 3 > 1)}\n" for k in range(30)),
     "bare.arff": "@relation weather\n@attribute wind numeric\n@attribute rain numeric\n@data\n1,2\n3,4\n",
+    "written.csv": "number,body\n1,wind and rain\n2,rain\n",
     "weather.csv": "wind,rain\n1,2\n4,0\n",
     "repeated.csv": "user,item,rating\n"
     "7,1,3\n7,1,4\n" + "".join(f"{u},{i},{1 + (u * i) % 5}\n" for u in range(50, 55) for i in range(8)),
@@ -272,9 +274,10 @@ cofactor predict unnamed.cofactor sky.csv
 cofactor predict chance.cofactor sky.csv --scores --at-most 1
     cofactor predict chance.cofactor sky.csv --scores
     cofactor predict chance.cofactor sky.csv --at-most 1
-cofactor predict piped.cofactor sky.csv
-    cofactor.load('piped.cofactor').predict(F)
-    cofactor serve piped.cofactor --port 0
+cofactor predict vectorized.cofactor written.csv
+    cofactor predict vectorized.cofactor written.csv --text body
+cofactor predict tagger.cofactor weather.csv --text wind
+    cofactor predict tagger.cofactor weather.csv
 cofactor info mddm.cofactor
     pipeline.make_pipeline(labels.MDDM(n_components=1), labels.LabelRidge.paper()).fit(tagged.X, tagged.Y.toarray())
 service_of(tagger).recommend_table(None, {})

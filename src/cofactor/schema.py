@@ -394,7 +394,7 @@ class Schema:
         if labels is None and not set(self.labels).intersection(names):
             labels = ()
         id = id or (self.id if self.id in names else None)
-        known = {*self.drop, *([self.id] if self.id else ()), *(() if labels is None else self.labels)}
+        known = {*self.drop, *([self.id] if self.id else ()), *(self.labels if _is_empty(labels) else ())}
         more = (name for name in names if name in known and name not in (id, *drop))
         return self.labels if labels is None else labels, (*drop, *more), id
 
@@ -661,6 +661,10 @@ class Schema:
             raise InvalidInputError("a schema of columns has tags without the column which lists them")
         if not _distinct(self.tags) or not all(self.tags):
             raise InvalidInputError("a schema of columns has tags which are not distinct names")
+
+
+def _is_empty(labels: Any) -> bool:
+    return isinstance(labels, list | tuple) and not labels
 
 
 def _truth_values(cells: Words) -> NDArray[np.float64] | None:

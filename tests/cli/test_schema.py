@@ -116,6 +116,11 @@ def test_a_table_of_texts_with_counts_is_none_of_interactions(run, tmp_path: Pat
     error = run("fit", path, "-o", tmp_path / "m.cofactor").error
     assert "looks like a table of features" in error
     assert "which are labels with --labels" in error
+    path.write_text(path.read_text().replace("some words", "some more words of text"))
+    options = ["--labels", "tags", "--label-sep", "|", "--text", "text", "--id", "id"]
+    told = run("fit", path, "-o", tmp_path / "m.cofactor").error
+    assert told.endswith("if it holds texts with tags, add --labels tags --label-sep '|' --text text --id id")
+    assert run("fit", path, *options, "--drop", "title", "-o", tmp_path / "m.cofactor").status == 0
     if gap:
         named = run("fit", path, "--user", "id", "--item", "title", "--implicit", "-o", tmp_path / "m.cofactor")
         assert named.status == 0

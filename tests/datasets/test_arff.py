@@ -430,3 +430,15 @@ def test_without_the_library(write, monkeypatch):
     monkeypatch.setitem(sys.modules, "arff", None)
     with pytest.raises(ImportError, match=r"pip install 'cofactor\[arff\]'"):
         read_arff(write(HEAD + "1,0,1,0\n"))
+
+
+def test_an_xml_file_beside_a_schema_keeps_its_labels(write, tmp_path):
+    """They were left out without a word."""
+    path = write("@relation r\n@attribute f numeric\n@attribute a {0,1}\n@attribute b {0,1}\n@data\n1,0,1\n2,1,0\n")
+    names = tmp_path / "names.xml"
+    names.write_text('<labels><label name="b"/><label name="a"/></labels>')
+    train = read_arff(path, names)
+    for labels in (names, ["a", "b"], -2, None):
+        again = read_arff(path, labels, schema=train.schema)
+        assert (again.label_names, again.Y.toarray().tolist()) == (("a", "b"), [[0, 1], [1, 0]])
+        assert again.feature_names == ("f",)

@@ -213,3 +213,16 @@ def test_a_label_without_value_says_what_to_do(tmp_path):
     path.write_text("f,tag a,tag b\n1,0,1\n2,,1\n3,1,0\n")
     with pytest.raises(InvalidInputError, match=r"line 3.*found no value; write 0 if it is off; missing='ignore'"):
         load_labels(path, labels="tag")
+
+
+@pytest.mark.parametrize("labels", [["tag_a", "tag_b"], "tag_", -2, None])
+def test_labels_named_again_beside_a_schema(labels):
+    """They were both labels and left out."""
+    frame = pd.DataFrame({"x": [1, 2], "tag_a": [0, 1], "tag_b": [1, 1]})
+    train = read_label_table(frame, "tag_")
+    again = read_label_table(frame, labels, schema=train.schema)
+    assert (again.feature_names, again.label_names) == (train.feature_names, train.label_names)
+    assert read_label_table(frame, ["tag_b"], schema=train.schema).label_names == ("tag_b",)
+    listed = pd.DataFrame({"x": [1, 2], "tags": ["a|b", "b"]})
+    schema = read_label_table(listed, "tags", label_sep="|").schema
+    assert read_label_table(listed, ["tags"], schema=schema).label_names == ("a", "b")

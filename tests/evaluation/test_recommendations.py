@@ -238,8 +238,10 @@ def test_the_table() -> None:
     narrow = found.text(40).splitlines()
     assert max(map(len, narrow[: narrow.index("mean ± 1.96 standard errors over users")])) <= 40
     assert sum(line.startswith("ndcg@10 ") for line in narrow) == 2
-    with pytest.raises(InvalidInputError, match="did you mean ndcg@10"):
+    with pytest.raises(InvalidInputError, match="metric='ndcg@1': was measured for lists of 10 items; at= of"):
         found.mean("better", "ndcg@1")
+    with pytest.raises(InvalidInputError, match="metric='distinct@10': is of the lists of all users together"):
+        found.mean("better", "distinct@10")
     with pytest.raises(InvalidInputError, match="did you mean better"):
         found.mean("beter", "ndcg@10")
 

@@ -8,10 +8,14 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import f1_score
 from tests.skeletons import block_of
+from sklearn.model_selection import cross_val_score
 from tests.together import together
 
+import cofactor
+from cofactor.datasets import make_labels
 from cofactor.errors import InvalidInputError
 from cofactor.labels import decisions
+from cofactor.labels import LabelRidge
 from cofactor.labels.calibration import CONSTANT_SCORE
 from cofactor.labels.decisions import (
     RULES,
@@ -291,3 +295,21 @@ def test_scores_and_labels_that_do_not_fit():
             call(scores, Y + 1)
     with pytest.raises(InvalidInputError, match="sample_weight has shape"):
         learn_threshold("global", scores, Y, [1.0])
+
+
+def test_the_fit_says_how_good_its_decision_is_on_held_out_instances(tmp_path):
+    """As good as cross-validation says; what was asked for later was not tried."""
+    data, _ = make_labels(300, 20, 5, random_state=0)
+    model = LabelRidge(random_state=0).fit(data)
+    held_out = model.decision_.held_out_f1
+    folds = cross_val_score(LabelRidge(random_state=0), data.X, data.Y.toarray(), cv=5)
+    assert held_out == pytest.approx(folds.mean(), abs=0.05)
+    model.save(tmp_path / "m.cofactor")
+    assert cofactor.load(tmp_path / "m.cofactor").decision_.held_out_f1 == held_out
+    assert LabelRidge(threshold=0.0, random_state=0).fit(data).decision_.held_out_f1 is None
+    unknown = data.Y.toarray().astype(float)
+    unknown[::7, 2] = np.nan
+    partly = LabelRidge(missing="ignore", random_state=0).fit(data.X, unknown)
+    assert partly.decision_.held_out_f1 == pytest.approx(held_out, abs=0.1)
+    assert model.set_decision(recall=0.8).decision_.held_out_f1 is None
+    assert partly.fit_threshold(data.X, data.Y, 0.1).decision_.held_out_f1 is None

@@ -25,7 +25,7 @@ from tests.children import Command
 from tests.server.conftest import Client
 
 import cofactor
-from cofactor.datasets import write_table
+from cofactor.datasets import load_labels, write_table
 from cofactor.labels import LabelRidge
 
 TITLES = (
@@ -90,7 +90,9 @@ def site(models) -> Iterator[Site]:
     tagger = make_pipeline(TfidfVectorizer(), LabelRidge(random_state=0))
     with_errors = pd.concat([*11 * [says], 1 - says], ignore_index=True)
     cofactor.save(tagger.fit(texts, with_errors), models.folder / "texts")
-    of_labels = [f"{name}={models.folder / name}" for name in ("sky", "texts")]
+    notes = load_labels(pd.DataFrame({"body": texts}).join(with_errors), list(says), text="body")
+    LabelRidge(random_state=0).fit(notes).save(models.folder / "notes")
+    of_labels = [f"{name}={models.folder / name}" for name in ("sky", "texts", "notes")]
     of_ratings = [named.removeprefix("named="), f"stars={stars}", interactions]
     served = Site([*of_ratings, *of_labels, "--titles", str(titles)], models.folder)
     yield served
@@ -418,12 +420,22 @@ def test_a_text_gets_labels_and_what_speaks_for_them(page: Page, site: Site) -> 
         (found,) = site.client.post("/v1/tags", {**asked, "decision": {share: 0.9}})["tags"]
         Select(page.browser.find_element(By.ID, "decision")).select_by_value(share)
         page.until(lambda labels=found["labels"]: sorted(page.texts("results", ".most h3")) == sorted(labels))
+        page.until(lambda none=not found["labels"]: page.part("no-label").is_displayed() == none)
     page.browser.refresh()
     page.until(lambda: page.parts("results", ".for"))
     assert page.browser.find_element(By.ID, "text").get_attribute("value") == "A storm & <b>rain</b>, and rain"
     seen = page.browser.execute_script(f"{SEEN} return seen")
     assert seen["width"] <= PHONE
     assert [text for text in seen["texts"] if text[2] < 4.5 or text[1] < 12] == []
+    assert page.messages() == []
+
+
+def test_a_table_of_one_column_of_text_asks_for_a_text(page: Page) -> None:
+    """It asked for a row."""
+    page.open("model=notes")
+    page.until(lambda: "Paste a text" in page.browser.find_element(By.TAG_NAME, "main").text)
+    page.browser.find_element(By.ID, "text").send_keys("a storm")
+    page.until(lambda: "sail" in page.texts("results", ".most h3"))
     assert page.messages() == []
 
 

@@ -9,7 +9,7 @@ import shutil
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
@@ -91,9 +91,8 @@ class Changing:
         raise AssertionError(name, self.measure(name), value)
 
 
-@pytest.fixture(scope="module")
-def changing(models: Models, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Changing]:
-    folder = tmp_path_factory.mktemp("changing")
+@contextmanager
+def serving(models: Models, folder: Path) -> Iterator[Changing]:
     data = make_ratings(400, 300, 3, density=0.2, random_state=0)
     other = ALS(4, alpha=5.0, random_state=1).fit(data.X, data.y)
     other.save(folder / "other.cofactor")
@@ -107,15 +106,21 @@ def changing(models: Models, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield Changing(Client(child), file, versions, {"a": models.stars, "b": other})
 
 
+@pytest.fixture(scope="module")
+def changing(models: Models, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Changing]:
+    with serving(models, tmp_path_factory.mktemp("changing")) as found:
+        yield found
+
+
 def test_nothing_is_lost_or_wrong_while_models_change_and_a_process_dies(changing, monkeypatch) -> None:
     """Some seconds of what `benchmarks/serving.py` does for ten minutes."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     import under_load
 
-    serving = under_load.Serving(changing.client.child.process.pid, changing.client)
+    asked = under_load.Serving(changing.client.child.process.pid, changing.client)
     questions = [*under_load.known_users(changing.models, 30), *under_load.new_users(changing.models, 10)]
     versions = {name: changing.versions[name] for name in ("a", "b")}
-    ordeal = under_load.Ordeal(serving, changing.file, versions, questions)
+    ordeal = under_load.Ordeal(asked, changing.file, versions, questions)
     endured = asyncio.run(ordeal.endure(60.0, 4.0, n_reloads=2, n_malformed=60, n_kills=1))
     found = endured.found
     assert (found.wrong, endured.lost, endured.reloads) == (0, 0, 2)
@@ -237,21 +242,23 @@ def test_many_wait_and_none_without_end(changing) -> None:
     assert (statuses.count(422), statuses.count(503)) == (128, 72)
 
 
-def test_all_processes_end_together(changing) -> None:
-    changing.wait_until("cofactor_workers", 2)
-    pids = changing.workers()
-    changing.client.child.send_signal(signal.SIGTERM)
-    changing.client.wait_for("ended")
-    changing.client.child.end()
-    assert changing.client.child.returncode == 0
-    assert not any(psutil.pid_exists(pid) for pid in pids)
-    assert not [event for event in changing.client.events if event["event"] in ("error", "text")]
+def test_all_processes_end_together(models: Models, tmp_path: Path) -> None:
+    """A server of its own, since with several processes of tests others may come after this one."""
+    with serving(models, tmp_path) as server:
+        server.wait_until("cofactor_workers", 2)
+        pids = server.workers()
+        server.client.child.send_signal(signal.SIGTERM)
+        server.client.wait_for("ended")
+        server.client.child.end()
+        assert server.client.child.returncode == 0
+        assert not any(psutil.pid_exists(pid) for pid in pids)
+        assert not [event for event in server.client.events if event["event"] in ("error", "text")]
 
 
-@pytest.fixture(scope="module")
-def guarded(models: Models, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+@pytest.fixture
+def guarded(models: Models, tmp_path: Path) -> Iterator[Client]:
     """A server that needs a key."""
-    keys = tmp_path_factory.mktemp("guarded") / "keys"
+    keys = tmp_path / "keys"
     keys.write_text(f"# of the tests\n{KEY}\n")
     keys.chmod(0o600)
     arguments = ["serve", models.arguments[0], "--port", "0", "--api-key-file", str(keys)]

@@ -15,7 +15,7 @@ from cofactor.cli.interrupts import loading
 from cofactor.errors import InvalidInputError, LostRatingsWarning
 from cofactor.files import display_name, exists, is_database
 from cofactor.headers import begins_as_model
-from cofactor.service import task_of
+from cofactor.service import service_of
 from cofactor.service.base import ModelService
 
 
@@ -53,13 +53,8 @@ def load_service(file: str) -> ModelService:
         Path, or ``-``.
     """
     model = load_model(file)
-    if hasattr(model, "steps"):
-        raise InvalidInputError(
-            f"{file}: is a pipeline, and this command takes models without steps before them",
-            advice=f"use it from Python, cofactor.load(file).predict(X), or over HTTP: cofactor serve {file}",
-        )
     with loading():
-        return task_of(model).service(model, file)
+        return service_of(model, file)
 
 
 def _refuse_folder(file: str) -> None:

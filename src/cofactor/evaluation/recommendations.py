@@ -171,6 +171,8 @@ class Split:
 POPULARITY = "popularity"
 """What results call the plain ranking by the number of users, which stands beside all models."""
 
+_OF_ALL_LISTS = ("distinct", "coverage")  # measures without a value for each user
+
 EDGES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
 """Edges of the bins in which P(interact) is compared with what was held out."""
 
@@ -235,6 +237,14 @@ class RecommendationScores:
             Their names.
         """
         for name, known, argument in ((method, self.methods, "method"), (metric, self.metrics, "metric")):
+            kind = name.partition("@")[0]
+            if name not in known and kind in _OF_ALL_LISTS:
+                what = "is of the lists of all users together, in of_lists, or in the table of a comparison"
+                raise InvalidInputError(what, argument=argument, found=name)
+            if name not in known and kind in topn.LIST_MEASURES:
+                lengths = ", ".join(dict.fromkeys(one.partition("@")[2] for one in known if "@" in one))
+                what = f"was measured for lists of {lengths} items; at= of the evaluation says of which lengths"
+                raise InvalidInputError(what, argument=argument, found=name)
             if name not in known:
                 raise InvalidInputError(did_you_mean(name, known), argument=argument, found=name)
         return self.values[method][metric]

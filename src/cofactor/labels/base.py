@@ -133,6 +133,7 @@ def label_facts(model: Any) -> Facts:
         "constant_labels": [str(name) for name in model.label_names_[model.constant_ != 0]],
         "threshold": model.threshold_,
         **({"new_instances": new, "refit_due": model.refit_due_} if new else {}),
+        "held_out_micro_f1": model.decision_.held_out_f1,
     }
     constant = values["constant_labels"]
     shown = {
@@ -142,6 +143,7 @@ def label_facts(model: Any) -> Facts:
         "threshold": _cuts_shown(model.threshold_),
         "decides": model.decision_.words,
         "since the fit": plural(new, "new instance", form=",.10g") if new else "",
+        "held-out micro-F1": "" if model.decision_.held_out_f1 is None else f"{model.decision_.held_out_f1:.4f}",
     }
     due = "a tenth or more of the instances came after the fit: fit a model to all of them"
     notes = (due,) if values.get("refit_due") else ()
@@ -765,7 +767,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             self.decision_ = Decision.learn(rule, self.decide_for, scores, *given, known=data.known, names=names)
             warn_of_unreached(self.decision_, type(self).__name__)
         else:
-            self.decision_ = replace(self.decision_, rule=Threshold(float(rule)))
+            self.decision_ = replace(self.decision_, rule=Threshold(float(rule)), held_out_f1=None)
         return self
 
     def set_decision(
@@ -1157,9 +1159,12 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             threshold, self.decide_for, scores, labels, weights, recorded, known=known, names=self.label_names_
         )
         warn_of_unreached(self.decision_, type(self).__name__)
+        on = self.decision_.predict(scores)
+        if recorded is None:
+            self.decision_ = self.decision_.tried(on, labels, weights, known)
         told = self.decision_.is_unreached or data.monitor.stopped or not self.capabilities.scales
         if len(scores) >= ENOUGH and not told:
-            warn_of_one_answer(self.decision_.predict(scores), type(self).__name__)
+            warn_of_one_answer(on, type(self).__name__)
 
     def _of_all_labels(self, method: Any, X: CheckedFeatures, off: Any, on: Any) -> NDArray[Any]:
         """Return what a method says of the labels that `_fit` saw, and `off` or `on` for constant labels."""

@@ -206,6 +206,7 @@ def _label_table(Y: Any) -> _GivenLabels:
                 f"Unknown label type: y must be a table (n instances, L labels) of 0 and 1{but}; "
                 "scikit-learn's MultiLabelBinarizer makes one of lists of label names",
                 argument="y",
+                advice="take binarizer.fit_transform(y), with label_names=binarizer.classes_",
             ) from error
     shape = table.values.shape
     if len(shape) != 2:

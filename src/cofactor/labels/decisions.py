@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import expit, logit
 
-from cofactor.checks import AUTO, as_weights, check_choice, relative_weights
+from cofactor.checks import AUTO, as_weights, check_choice, check_number, relative_weights
 from cofactor.chunked import batches
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.kernels.calibration import logit_histogram
@@ -940,6 +940,8 @@ class Decision:
     wanted : mapping from str to object
         What a user asked for beside what the fit learned, see `LabelModel.set_decision`: a precision or a recall, and
         at least and at most how many labels an instance has.
+    held_out_f1 : float or None
+        Micro-F1 of the decision on the instances it was learned from, by models which did not learn from them.
 
     Examples
     --------
@@ -951,6 +953,7 @@ class Decision:
     rule: Rule | None
     calibration: Calibration | None = None
     wanted: Mapping[str, Any] = field(default_factory=dict)
+    held_out_f1: float | None = None
 
     @classmethod
     def of_threshold(cls, threshold: float | str) -> Self:
@@ -1007,6 +1010,27 @@ class Decision:
         on = self.rule.apply(p if by_chances else scores)
         return bounded(on, p, at_least, at_most) if is_bounded else on
 
+    def tried(
+        self,
+        on: NDArray[np.bool_],
+        labels: sparse.csr_array,
+        weights: NDArray[np.float64] | None = None,
+        known: NDArray[np.bool_] | None = None,
+    ) -> Self:
+        """Return the decision with its `held_out_f1`.
+
+        Parameters
+        ----------
+        on : ndarray of shape (n, L), bool
+            What it predicts for instances by scores of models which did not learn from them.
+        labels, weights, known
+            As in `learn`.
+        """
+        true, hits, found = _counts(on if known is None else on & known, labels)
+        w = np.ones(len(true)) if weights is None else weights
+        total = float(w @ (true + found))
+        return replace(self, held_out_f1=float(2 * (w @ hits) / total) if total else 0.0)
+
     def asked(self, wanted: Mapping[str, Any], names: NDArray[Any]) -> Self:
         """Return the decision that a user asks for, see `LabelModel.set_decision`.
 
@@ -1029,7 +1053,7 @@ class Decision:
         kept = {name: value for name, value in wanted.items() if name not in ("costs", "cuts") and value is not None}
         if kind is None:
             earlier = {name: self.wanted[name] for name in ("precision", "recall", "each_label") if name in self.wanted}
-            return replace(self, wanted=earlier | kept)
+            return replace(self, wanted=earlier | kept, held_out_f1=None)
         if kind == "costs":
             cut = cut_of_costs(wanted["costs"], names)
         elif kind == "cuts":
@@ -1038,7 +1062,7 @@ class Decision:
         else:
             assert learned is not None
             cut = cut_of_share(learned, kind, wanted[kind], bool(wanted.get("each_label")))
-        return replace(self, rule=ProbabilityThreshold(cut, kind), wanted=kept)
+        return replace(self, rule=ProbabilityThreshold(cut, kind), wanted=kept, held_out_f1=None)
 
     def proba(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Return the probabilities of labels, shape (n, L)."""
@@ -1073,7 +1097,8 @@ class Decision:
         calibration, names = self.calibration, kept["names"]
         if rule is not None and np.ndim(rule.value):
             rule = replace(rule, value=rule.value[names])
-        return replace(self, rule=rule, calibration=None if calibration is None else calibration.of_labels(names))
+        calibration = None if calibration is None else calibration.of_labels(names)
+        return replace(self, rule=rule, calibration=calibration, held_out_f1=None)
 
     @property
     def fit_settings(self) -> dict[str, Any]:
@@ -1108,12 +1133,18 @@ class Decision:
             else:
                 value = np.append(rule.value, other.value)
             rule = replace(rule, value=value)
-        return replace(self, rule=rule, calibration=calibration)
+        return replace(self, rule=rule, calibration=calibration, held_out_f1=None)
 
     def to_state(self) -> dict[str, Any]:
         """Return what a file holds."""
         calibration = None if self.calibration is None else vars(self.calibration)
-        return {"rule": self.name, "threshold": self.value, "calibration": calibration, "wanted": dict(self.wanted)}
+        return {
+            "rule": self.name,
+            "threshold": self.value,
+            "calibration": calibration,
+            "wanted": dict(self.wanted),
+            "held_out_f1": self.held_out_f1,
+        }
 
     @classmethod
     def from_state(cls, state: Any) -> Self:
@@ -1124,7 +1155,8 @@ class Decision:
         return cls(
             None if rule == JOINT else rule_of(rule, threshold),
             None if calibration is None else Calibration.from_state(calibration),
-            state.get("wanted", {}),  # which files of older versions have not
+            state.get("wanted", {}),  # this and the next are not in files of older versions
+            state.get("held_out_f1"),
         )
 
     def check(self, n_labels: int) -> None:
@@ -1134,6 +1166,8 @@ class Decision:
         if not isinstance(self.wanted, Mapping):
             raise InvalidInputError("what a decision was asked for must be a mapping")
         check_targets(self.wanted)
+        if self.held_out_f1 is not None:
+            check_number("held_out_f1", self.held_out_f1, low=0, high=1)
         if self.name in ("precision", "recall") and self.name not in self.wanted:
             raise InvalidInputError(f"the rule {self.name!r} does not say what it is for")
         if self.calibration is not None:

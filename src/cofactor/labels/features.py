@@ -308,6 +308,15 @@ def _refusal_of_features(X: Any, error: Exception, names: Any) -> InvalidInputEr
     """Return our own error for features which scikit-learn refuses: it names the first cell that is not a number."""
     refusal = InvalidTypeError if isinstance(error, TypeError) else InvalidInputError
     found = None if is_sparse(X) else first_without_number(X)
+    text = _first_text(X)
+    if text is not None:
+        advice = (
+            "make features of their words: make_pipeline(TfidfVectorizer(), model), of sklearn.pipeline and "
+            "sklearn.feature_extraction.text, takes texts"
+        )
+        return InvalidTypeError(
+            f"these are texts, and features must be numbers; found {text!r}", argument="X", advice=advice
+        )
     if found is None:
         return refusal(str(error), argument="X")
     value, row, column = found
@@ -317,6 +326,12 @@ def _refusal_of_features(X: Any, error: Exception, names: Any) -> InvalidInputEr
         return InvalidTypeError(f"{place}: features must be numbers", argument="X", advice=advice)
     advice = "put a number in its place, or leave out its row or column"
     return refusal(f"{place}: features must be numbers ({error})", argument="X", advice=advice)
+
+
+def _first_text(X: Any) -> str | None:
+    """Return the first text of a list, array or series of texts alone; None of others."""
+    alone = isinstance(X, list | tuple) or len(getattr(X, "shape", ())) == 1
+    return next((str(one)[:80] for one in X if isinstance(one, str)), None) if alone else None
 
 
 def first_without_number(X: Any) -> tuple[Any, int, int] | None:

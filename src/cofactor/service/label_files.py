@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor import datasets
+from cofactor.columns import normalize_header
 from cofactor.datasets import LabelDataset
 from cofactor.datasets.formats import FORMATS, Source, open_data
+from cofactor.datasets.readers.label_columns import positions_of
+from cofactor.datasets.readers.matrices import generic_names
+from cofactor.datasets.table import TableOptions, header_or_numbers, ids_of
 from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
 from cofactor.files import display_name
-from cofactor.schema import keep_features
+from cofactor.schema import Words, keep_features
 from cofactor.service.base import about, unknown_file
 from cofactor.text import plural, shorten
 
@@ -26,6 +31,8 @@ _NUMBERED = re.compile(r"c\d+")  #: names which readers give to the columns of a
 #: Options which not every format has.
 _NOT_EVERYWHERE = ("encoding", "sep", "header", "zero_based")
 _OF_COLUMNS = ("drop", "id", "max_values", "text", "label_sep", "max_words", "ngrams")
+_OF_TAGS = ("tags", "tag", "labels", "topics", "keywords", "categories", "genres")  # names of columns that list tags
+_FEW_WORDS = 3  # free text has more, on average
 _OF_FILES = ("drop", "id", "text", "label_sep")  # those of them that say which columns of a file are what
 
 
@@ -84,7 +91,7 @@ def _columns(options: Mapping[str, Any]) -> Any:
     return Path(options["xml"])
 
 
-def read_features(file: str, model: Any, options: Mapping[str, Any]) -> LabelDataset:
+def read_features(file: str, model: Any, options: Mapping[str, Any], labels: NDArray[Any]) -> LabelDataset:
     """Read the features of new instances, in the order of those that a model was fitted to.
 
     The file may have columns of labels, or not: columns which are labels of the model are left out. A model that knows
@@ -94,10 +101,12 @@ def read_features(file: str, model: Any, options: Mapping[str, Any]) -> LabelDat
     ----------
     file : str
         Path, ``-``, or name of a data set.
-    model : LabelModel
-        Fitted.
+    model : LabelModel or transformer
+        Fitted to features.
     options : mapping from str to object
         drop, id, format, zero_based, sep, header and encoding.
+    labels : ndarray of shape (L,)
+        Names of labels, which are no features.
 
     Returns
     -------
@@ -121,20 +130,85 @@ def read_features(file: str, model: Any, options: Mapping[str, Any]) -> LabelDat
         extra = {"n_features": model.n_features_in_, "zero_based": bases}  # and any labels
         whole["zero_based"] = None
     data = _load(found, whole, () if named else None, **extra)
-    if kind == "libsvm" and counts_from_zero(model.label_names_, "y") is not None:
-        _warn_of_new_labels(data, model, file)
+    if kind == "libsvm" and counts_from_zero(labels, "y") is not None:
+        _warn_of_new_labels(data, labels, file)
     if not data.n_instances:
         raise InvalidInputError("holds no instances", place=Place(display_name(file)))
     if "schema" in extra:
         return data
-    X = align_features(data, model, named=named)
+    X = align_features(data, model, labels if named else ())
     names = tuple(map(str, getattr(model, "feature_names_in_", data.feature_names)))
     return replace(data, X=X, Y=data.Y[:, :0], feature_names=names, label_names=(), schema=None)
 
 
-def _warn_of_new_labels(data: LabelDataset, model: Any, file: str) -> None:
+def read_texts(
+    file: str, labels: NDArray[Any], options: Mapping[str, Any]
+) -> tuple[list[str], NDArray[np.int64] | NDArray[np.object_] | None]:
+    """Read a column of texts, and the ids of the rows if there is a column of them.
+
+    Parameters
+    ----------
+    file : str
+        Path, or ``-``.
+    labels : ndarray of shape (L,)
+        Names of labels, which are no texts.
+    options : mapping from str to object
+        text, drop, id, sep, header and encoding.
+    """
+    header, encoding = header_or_numbers(options["header"]), options["encoding"] or "utf-8"
+    table = open_data(file).table(TableOptions(header, "texts", options["sep"], encoding, long_cells=True))
+    names = table.names or generic_names("c", table.n_columns)
+    left_out = {*map(str, labels), *options["drop"], options["id"]}
+    wanted = [options["text"]] if options["text"] else [name for name in names if name not in left_out]
+    if len(wanted) != 1:
+        there = f"has {plural(len(wanted), 'column')} that may hold the texts"
+        shown = f" ({shorten(wanted)})" if wanted else ""
+        raise InvalidInputError(there + shown, advice=("say which with ", Argument("text")), place=Place(table.file))
+    at = positions_of(names, wanted, table.file, "column", Argument("text"))
+    id_at = positions_of(names, [options["id"]] if options["id"] else [], table.file, "column", Argument("id"))
+    table.load([*at, *id_at])
+    cells = table.words(at[0], gaps=True)
+    return [cells.values[code] for code in cells.codes.tolist()], ids_of(table, id_at[0], "auto") if id_at else None
+
+
+def options_of_posts(file: str, options: Mapping[str, Any]) -> tuple[str | Argument, ...]:
+    """Return the options by which a table of texts with tags is read, in words; none where it does not look like one.
+
+    Parameters
+    ----------
+    file : str
+        Path.
+    options : mapping from str to object
+        sep, header and encoding.
+    """
+    header, encoding = header_or_numbers(options["header"]), options["encoding"] or "utf-8"
+    found = open_data(file)
+    if found.kind != "file":
+        return ()
+    with suppress(InvalidInputError):  # of a column of another type: it is no table of posts
+        table = found.table(TableOptions(header, "texts and tags", options["sep"], encoding, long_cells=True))
+        names = table.names or ()
+        table.load(range(len(names)))
+        cells = {name: table.cells(j, gaps=True) for j, name in enumerate(names)}
+        words = {name: [one for one in some.values if one] for name, some in cells.items() if isinstance(some, Words)}
+        tags = next((name for name in words if normalize_header(name) in _OF_TAGS), None)
+        texts = [name for name, some in words.items() if name != tags and some and _n_words(some) > _FEW_WORDS]
+        if tags is not None and texts:
+            sep = next((sep for sep in "|;," if any(sep in cell for cell in words[tags])), "|")
+            id = next((name for name in names if normalize_header(name) == "id"), None)
+            named = () if id is None else (" ", Argument("id", id))
+            return (Argument("labels", tags), " ", Argument("label_sep", sep), " ", Argument("text", texts), *named)
+    return ()
+
+
+def _n_words(cells: Sequence[str]) -> float:
+    """Return how many words cells have on average."""
+    return sum(len(cell.split()) for cell in cells) / len(cells)
+
+
+def _warn_of_new_labels(data: LabelDataset, labels: NDArray[Any], file: str) -> None:
     """Warn of labels in a libsvm file that the model does not know; predictions need none."""
-    known = set(model.label_names_)
+    known = set(labels)
     occurring = np.flatnonzero(data.Y.sum(axis=0))
     new = [name for name in np.array(data.label_names, dtype=object)[occurring] if name not in known]
     if new:
@@ -196,17 +270,17 @@ def _unknown(found: Source) -> InvalidInputError:
     return unknown_file(found.path)
 
 
-def align_features(data: LabelDataset, model: Any, *, named: bool) -> Any:
-    """Return the features of a file in the order of those that a label model was fitted to.
+def align_features(data: LabelDataset, model: Any, labels: Iterable[Any] = ()) -> Any:
+    """Return the features of a file in the order of those that a model was fitted to.
 
     Parameters
     ----------
     data : LabelDataset
         What was read.
-    model : LabelModel
+    model : LabelModel or transformer
         Fitted.
-    named : bool
-        Whether the file names its columns. Columns with names of labels are left out then.
+    labels : iterable, optional
+        Names of columns that are left out, since they are labels.
     """
     known = getattr(model, "feature_names_in_", None)
     if known is None:  # fitted in Python to arrays: positions are all there is
@@ -219,8 +293,8 @@ def align_features(data: LabelDataset, model: Any, *, named: bool) -> Any:
     wanted = [str(name) for name in known]
     if all(map(_NUMBERED.fullmatch, (*data.feature_names, *wanted))) and data.n_features == len(wanted):
         return data.X
-    labels = {str(name) for name in model.label_names_}
-    keep = [j for j, name in enumerate(data.feature_names) if not (named and name in labels)]
+    left_out = set(map(str, labels))
+    keep = [j for j, name in enumerate(data.feature_names) if name not in left_out]
     if len(keep) < data.n_features:
         names = tuple(data.feature_names[j] for j in keep)
         data = replace(data, X=data.X[:, np.array(keep, dtype=np.intp)], feature_names=names)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
@@ -13,7 +14,8 @@ from scipy.sparse import csr_array
 from sklearn.utils import get_tags
 
 from cofactor.checks import AUTO
-from cofactor.datasets.readers.matrices import in_form
+from cofactor.datasets.readers.matrices import in_form, indicator
+from cofactor.datasets.types import LabelDataset
 from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.labels import Explanation, LabelModel
 from cofactor.labels.base import LabelPredictions, label_facts
@@ -36,8 +38,6 @@ _LABELS_SHOWN = 20  #: labels on a terminal
 
 class LabelService(ModelService):
     """What a fitted model of labels can be asked from outside; see `ModelService`.
-
-    Questions without files may also go to a pipeline of transformers that ends in one.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class LabelService(ModelService):
 
     def predict_file(self, file: str, options: Mapping[str, Any]) -> AnswerTable:
         """Predict the labels of the instances in a file; see `ModelService.predict_file`."""
-        model, top, scores, form = self.model, options["top"], options["scores"], options["form"]
+        model, top, scores, form = self.rows.end, options["top"], options["scores"], options["form"]
         if top is not None and (scores or form == "table"):
             out = Argument("scores" if scores else "form")
             raise InvalidInputError(("writes labels with their scores: leave out ", out), argument="top", found=top)
@@ -90,10 +90,10 @@ class LabelService(ModelService):
                     message = (Argument("coverage"), " writes sets of labels: leave out ", Argument(other))
                     raise InvalidInputError(message)
             model.check_coverage()
-        data = label_files.read_features(file, model, options)
+        data = self.rows.read_file(file, options)
         proba, names = options["proba"], [str(name) for name in model.label_names_]
         asked = {"probabilities": proba, "coverage": options["coverage"], "decision": decision}
-        blocks = without_names(model).iter_predictions(data.X, **asked)
+        blocks = model.iter_predictions(data.X, **asked)
         scores_, on, chances = zip(*blocks, strict=True)
         found = LabelPredictions(
             np.concatenate(scores_), np.concatenate(on), np.concatenate(chances) if proba else None
@@ -110,11 +110,11 @@ class LabelService(ModelService):
 
     def explain_table(self, of: Any, what: Any, n: int, options: Mapping[str, Any]) -> AnswerTable:
         """Return which features speak for and against labels of the instances in a file; see `ModelService`."""
-        model = self.model
-        data = label_files.read_features(of, model, options)
+        model = self.rows.end
+        data = self.rows.read_file(of, options)
         rows = RowNames.of(data, model, options)
         model._check_explains()
-        found = without_names(model).explain(data.X, what, n_terms=n)
+        found = model.explain(data.X, what, n_terms=n)
         notes: tuple[Text, ...] = (*rows.notes, *label_files.fillings(data))
         if "kernel" in model.get_params() and "instance" in found.columns["kind"]:
             by_features = ("fit with ", Argument("kernel", "linear"), ", and all terms are features")
@@ -140,25 +140,30 @@ class LabelService(ModelService):
 
     def read_more(self, file: str, options: Mapping[str, Any]) -> Loaded:
         """Read features and labels by the schema of columns that the model holds; see `ModelService.read_more`."""
+        self._way_of_updating()
         data = label_files.read_labels_for(file, self.model, options)
         return Loaded(file, data, notes=(*label_files.fillings(data), *label_files.unknown(data)))
 
     def update(self, loaded: Loaded, options: Mapping[str, Any]) -> Any:
         """Return a copy of the model that has learned from more instances, by its `update` or `partial_fit`."""
-        model = self.model
-        way = next((name for name in ("update", "partial_fit") if hasattr(model, name)), None)
-        if way is None:
-            raise InvalidInputError(f"{type(model).__name__} learns from all instances at once: fit it again")
+        way, model = self._way_of_updating(), self.model
         updated = without_names(copy.deepcopy(model))
         data, trained = loaded.data, {str(name): name for name in model.label_names_}
         names = [trained.get(name, name) for name in data.label_names]  # some may be whole numbers in the model
         alike = data.schema is not None and data.schema == getattr(model, "schema_", None)
         with about(loaded.file):
-            X = data.X if alike else label_files.align_features(data, model, named=False)
+            X = data.X if alike else label_files.align_features(data, model)
             getattr(updated, way)(X, data.targets, data.weights, label_names=names)
         if hasattr(model, "feature_names_in_"):
             updated.feature_names_in_ = model.feature_names_in_
         return updated
+
+    def _way_of_updating(self) -> str:
+        """Return the method by which the model takes in more instances; refuse one that has none."""
+        for way in ("update", "partial_fit"):
+            if hasattr(self.model, way):
+                return way
+        raise InvalidInputError(f"{type(self.model).__name__} learns from all instances at once: fit it again")
 
     def _require_probabilities(self, scores: bool) -> None:
         """Refuse a model without probabilities, and scores beside them, which would have the same headings."""
@@ -166,7 +171,7 @@ class LabelService(ModelService):
         if scores:
             other = Argument("scores")
             raise InvalidInputError((asked, " writes probabilities in the place of scores: leave out ", other))
-        if not hasattr(self.model, "predict_proba"):
+        if not self._probable:
             why = f": {self.called} cuts scores and has learned no probabilities; fit with "
             raise InvalidInputError((asked, why, Argument("threshold", AUTO)))
 
@@ -497,6 +502,7 @@ class RowReader:
         *before, end = [step for step in steps if step is not None and not isinstance(step, str)]
         first = before[0] if before else end
         self.end, self._before = without_names(end), [without_names(step) for step in before]
+        self._first = first
         self._schema: Schema | None = None if before else getattr(end, "schema_", None)
         self._takes_sparse = not before or bool(get_tags(model).input_tags.sparse)
         words = getattr(first, "vocabulary_", None)
@@ -581,6 +587,32 @@ class RowReader:
         if self._is_table:
             return self._table(rows, place)
         return self._through(self._named(rows, place))
+
+    def read_file(self, file: str, options: Mapping[str, Any]) -> LabelDataset:
+        """Return the features of the instances in a file, as `end` takes them, without labels.
+
+        Parameters
+        ----------
+        file : str
+            Path, ``-``, or name of a data set.
+        options : mapping from str to object
+            As `cofactor.service.label_files.read_features` has them; text, for texts.
+        """
+        labels = self.end.label_names_
+        if self._reads_text:
+            texts, ids = label_files.read_texts(file, labels, options)
+            names = tuple(self._features if self.terms is None else self.terms)
+            X = self._through(texts).features
+            return LabelDataset(file, X, indicator(np.zeros((len(texts), 0)), file), names, (), ids=ids)
+        if options.get("text"):
+            advice = ("leave out ", Argument("text"))
+            raise InvalidInputError((Argument("text"), " is for pipelines that take texts"), advice=advice)
+        data = label_files.read_features(file, self._first, options, labels)
+        if not self._before:
+            return data
+        X = self._through(in_form(data.X, "auto" if self._takes_sparse else False, file)).features
+        names = tuple(map(str, range(X.shape[1])) if self.terms is None else self.terms)
+        return replace(data, X=X, feature_names=names)
 
     # ---------------------------------------------------------------- the forms
 

@@ -22,7 +22,7 @@ from cofactor.labels.base import label_facts
 from cofactor.labels.decisions import JOINT, TARGET_METRICS, check_decision, no_joint
 from cofactor.labels.learners.fitting import SAVABLE
 from cofactor.labels.targets import check_targets
-from cofactor.metrics import LABEL_METRICS, LabelTally, micro_f1
+from cofactor.metrics import LABEL_METRICS, LabelTally
 from cofactor.model.convergence import NothingPredictedWarning, predicts_none
 from cofactor.model.facts import Facts
 from cofactor.model.named_splits import splitter_of
@@ -341,8 +341,6 @@ def _choices(model: LabelModel) -> dict[str, Any]:
 def _fit_facts(model: LabelModel, loaded: Loaded, chosen: Mapping[str, Any], seconds: float) -> Facts:
     """Describe a model that was just fitted."""
     data, known = loaded.data, label_facts(model)
-    predicted = without_names(model).predict(data.X)
-    score = micro_f1(data.targets, predicted)
     values = {
         **known.values,
         "data": data.name,
@@ -350,7 +348,6 @@ def _fit_facts(model: LabelModel, loaded: Loaded, chosen: Mapping[str, Any], sec
         "cardinality": data.cardinality,
         "seconds": round(seconds, 3),
         "chosen": {name: str(value) if isinstance(value, BaseEstimator) else value for name, value in chosen.items()},
-        "train_micro_f1": score,
     }
     shown = {
         "instances": f"{data.n_instances:,}",
@@ -363,12 +360,14 @@ def _fit_facts(model: LabelModel, loaded: Loaded, chosen: Mapping[str, Any], sec
         ),
         "threshold": known.shown.get("threshold", ""),
         "decides": known.shown.get("decides", ""),
-        "training micro-F1": f"{score:.4f}, better than on new data (see cofactor evaluate)",
+        "held-out micro-F1": known.shown.get("held-out micro-F1", ""),
     }
     notes = loaded.notes
-    if predicts_none(predicted.nnz, data.Y.nnz) and not isinstance(model.threshold, str):
-        found = f"{plural(predicted.nnz, 'label')} predicted for training instances which have {data.Y.nnz:,}"
-        notes = (*notes, (f"{found}; try ", Argument("threshold", AUTO), ", which decides by probabilities"))
+    if not isinstance(model.threshold, str):
+        n_predicted = without_names(model).predict(data.X).nnz
+        if predicts_none(n_predicted, data.Y.nnz):
+            found = f"{plural(n_predicted, 'label')} predicted for training instances which have {data.Y.nnz:,}"
+            notes = (*notes, (f"{found}; try ", Argument("threshold", AUTO), ", which decides by probabilities"))
     return Facts(f"{values['model']} fitted to {data.name}", values, {k: v for k, v in shown.items() if v}, notes)
 
 

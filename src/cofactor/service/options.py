@@ -813,7 +813,15 @@ _READ_LABELS = (
 )
 #: What `LabelModel.set_decision` takes.
 _ASKED = "precision recall each_label costs at_least at_most"
-_OF_FEATURES = "drop id format zero_based"
+_OF_FEATURES = (
+    *_all_of("drop id format zero_based"),
+    Option(
+        "text",
+        "Of a pipeline that takes texts: the column which holds them, by default the only one beside labels and id.",
+        group=OPTIONS["text"].group,
+        unit="COLUMN",
+    ),
+)
 #: Those of texts for readers of labels, who know what the lack of an encoding stands for: that of training.
 _AS_TRAINED = (*_all_of("sep header"), replace(OPTIONS["encoding"], default=None))
 #: Options of ratings.
@@ -832,7 +840,7 @@ LABELS: OptionTable = {
     "fit": (*_all_of(_READ_LABELS), *_AS_TRAINED, *_all_of(f"weights recorded {_ASKED}")),
     "compare": (*_all_of(_READ_LABELS), *_AS_TRAINED, *_all_of(_ASKED)),
     "evaluate": (*_all_of(_READ_LABELS), *_AS_TRAINED, *_all_of(f"by_label {_ASKED}")),
-    "predict": (*_all_of(_OF_FEATURES), *_AS_TRAINED, *_all_of(f"form scores proba top coverage {_ASKED}")),
-    "explain": (*_all_of(_OF_FEATURES), *_AS_TRAINED),
+    "predict": (*_OF_FEATURES, *_AS_TRAINED, *_all_of(f"form scores proba top coverage {_ASKED}")),
+    "explain": (*_OF_FEATURES, *_AS_TRAINED),
     "update": (*_all_of(_READ_LABELS), *_AS_TRAINED),
 }

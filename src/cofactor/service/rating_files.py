@@ -30,6 +30,7 @@ from cofactor.ratings.features import FeatureTable, PairQuery, new_rows, takes_f
 from cofactor.ratings.ranking import as_interactions
 from cofactor.ratings.topn import Exclusion
 from cofactor.service.base import about, unknown_file
+from cofactor.service.label_files import options_of_posts
 from cofactor.service.models import short_names
 from cofactor.service.results import Loaded
 from cofactor.text import nearest, plural, some_of
@@ -307,7 +308,7 @@ def read_rating_file(file: str, options: Mapping[str, Any], progress: Any = None
         return _checked_scale(_known(file, options), file), ""
     if found.kind in ("known", "missing"):
         raise _unknown(found)
-    with _hints():
+    with _hints(file, options):
         if implicit:
             kind = options.get("kind")
             return datasets.read_interactions(file, count=options["count"], kind=kind, **_reading(options)), ""
@@ -380,7 +381,7 @@ def _unknown(found: Source) -> InvalidInputError:
 
 
 @contextmanager
-def _hints() -> Iterator[None]:
+def _hints(file: str, options: Mapping[str, Any]) -> Iterator[None]:
     """Within the block, an error about columns adds what the file may hold instead: labels, or interactions."""
     try:
         yield
@@ -388,6 +389,10 @@ def _hints() -> Iterator[None]:
         is_none = isinstance(error, ColumnsError)
         in_cell = error.place is not None and error.place.column is not None
         hints: list[str | Argument] = []
+        if is_none and (posts := options_of_posts(file, options)):
+            raise type(error)(
+                error.problem, advice=("if it holds texts with tags, add ", *posts), place=error.place
+            ) from error
         for hint, there in ((_LABELS, is_none), (_INTERACTIONS, error.argument == "rating" or (is_none and in_cell))):
             if there:
                 hints += ["; or, " if error.advice or hints else "", *hint]

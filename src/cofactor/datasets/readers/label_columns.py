@@ -202,7 +202,7 @@ def features_as_in(
     what: str = "column",
     has_names: bool = True,
 ) -> list[int]:
-    """Positions of the features of a schema, in its order; all must be there, and no others.
+    """Positions of the features of a schema, in its order; all must be there, and no others, but for its labels.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def features_as_in(
         if not has_names:
             advice = "its first line does not name the columns: put their names there"
         raise InvalidInputError(trained, advice=advice, place=Place(file))
-    extra = [name for name in position if name not in known]
+    extra = [name for name in position if name not in known and name not in schema.labels]
     if extra:
         raise InvalidInputError(
             f"{what} {shorten(extra)} was not there in training",

@@ -8,6 +8,7 @@ const BEST = 10; // labels that are shown
 const EXPLAINED = 5; // those whose reasons are shown, of them
 const REASONS = 5;
 const SHARE = 0.9; // of a precision or a recall that is chosen
+const NONE_SURE = "No label is predicted: none of this row is so likely that nine in ten such are right.";
 const LONGEST = 20000; // letters of a text that the address keeps
 const OF_ROWS = {
   heading: "Fill in a row, and see its labels",
@@ -29,7 +30,8 @@ const OF_TEXTS = {
 
 export class LabelsPage extends Choices {
   constructor(main, model) {
-    super(main, model, "row", model.rows.includes("text") && model.rows.length === 1 ? OF_TEXTS : OF_ROWS);
+    const isOnlyText = model.rows.length === 1 || model.row_names?.length === 1; // or a table with no other column
+    super(main, model, "row", model.rows.includes("text") && isOnlyText ? OF_TEXTS : OF_ROWS);
     this.features = new Map(); // from names to what is said of them
     this.isText = this.words === OF_TEXTS;
     this.text = this.root.querySelector("#text");
@@ -112,6 +114,7 @@ export class LabelsPage extends Choices {
     this.part("jump").hidden = row === "";
     this.part("decision").hidden = row === "" || !this.model.offers.includes("decisions");
     if (row === "") {
+      this.part("no-label").hidden = true;
       this.part("results").replaceChildren();
       return;
     }
@@ -121,7 +124,10 @@ export class LabelsPage extends Choices {
     const list = this.part("results");
     arrange(list, top.map((one) => String(one.label)), () => copy("tag"));
     top.forEach((one, k) => this.tag(list.children[k], one, labels.includes(one.label)));
-    say(labels.length ? `Labels: ${labels.join("; ")}.` : "No label is predicted.");
+    const none = this.decision.value === "precision" ? NONE_SURE : "No label is predicted.";
+    this.part("no-label").textContent = none;
+    this.part("no-label").hidden = labels.length > 0;
+    say(labels.length ? `Labels: ${labels.join("; ")}.` : none);
     if (this.model.offers.includes("explanations")) await this.explain(row, top.slice(0, EXPLAINED), signal);
   }
 
