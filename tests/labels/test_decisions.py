@@ -7,15 +7,14 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.metrics import f1_score
-from tests.skeletons import block_of
 from sklearn.model_selection import cross_val_score
+from tests.skeletons import block_of
 from tests.together import together
 
 import cofactor
 from cofactor.datasets import make_labels
 from cofactor.errors import InvalidInputError
-from cofactor.labels import decisions
-from cofactor.labels import LabelRidge
+from cofactor.labels import LabelRidge, decisions
 from cofactor.labels.calibration import CONSTANT_SCORE
 from cofactor.labels.decisions import (
     RULES,
