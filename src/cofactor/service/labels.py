@@ -120,7 +120,7 @@ class LabelTask(Task):
     one_model, many_models = "label model", "label models"
     default_model = "label-ridge"
     compared_models = ("label-ridge", "mlknn")
-    default_protocol, default_splits = "kfold", 5
+    default_protocol = "kfold"
     best, highest = "micro_f1", True
     other_names = OTHER_NAMES
 

@@ -63,7 +63,6 @@ class RatingTask(Task):
     default_model = "recommender"
     tuned_model = "mmmf"  #: where a penalty, or a number of factors, is given, and no model
     compared_models = ("mmmf", "als")
-    default_protocol, default_splits = "holdout", 3
     best = "mae"
 
     # ---------------------------------------------------------------- files and models
