@@ -277,9 +277,9 @@ class RatingTask(Task):
             notes=notes,
         )
 
-    def baselines(self, loaded: Loaded, settings: Settings) -> dict[str, Any]:
+    def baselines(self, loaded: Loaded | None, settings: Settings) -> dict[str, Any]:
         """Return the most frequent level, and the median of each user."""
-        scale = loaded.data.scale
+        scale = None if loaded is None else loaded.data.scale
         return {"most frequent": MostFrequentLevel(scale), "user median": UserMedian(scale)}
 
     def prepared(
