@@ -14,14 +14,17 @@ import numpy as np
 import pytest
 from markdown_it import MarkdownIt
 from rich.console import Console
+from sklearn.dummy import DummyRegressor
 
 from cofactor.cli.compare import Board
-from cofactor.datasets import RatingDataset, write_table
+from cofactor.datasets import RatingDataset, make_labels, write_libsvm, write_table
+from cofactor.errors import InvalidInputError
 from cofactor.evaluation import RunProgress, compare
 from cofactor.evaluation.store import ResultStore
 from cofactor.experiments.declared import Declared
 from cofactor.ratings import ALS, RatingSVD
 
+BASELINES = ["most frequent", "user median"]
 METHODS = ["-m", "als", "-m", "rating-svd", "--factors", 3, "--alpha", 5]
 FILES = {"report.html", "results.csv", "results.parquet", "runs", "tables.md", "tables.tex"}
 
@@ -47,10 +50,11 @@ def test_numbers_are_those_of_the_library(run, csv: Path, other: Path, data: Rat
     ]
     models = {"ALS": ALS(3, 5.0), "RatingSVD": RatingSVD(3)}
     expected = compare(models, sets, splits="weak", n_splits=2, seeds=(0, 3)).table("mae")
-    assert found["cells"] == 16
+    assert found["cells"] == 32  # of baselines too
     assert found["failed"] == found["files"] == []
     assert list(found["metrics"]) == ["mae", "rmse", "zero_one"]
     for i, name in enumerate(("ratings.csv", "other.csv")):
+        assert set(found["metrics"]["mae"]["data"][name]) == {"ALS", "RatingSVD"}
         for j, method in enumerate(("ALS", "RatingSVD")):
             values = found["metrics"]["mae"]["data"][name][method]
             assert values == {
@@ -78,7 +82,7 @@ def test_tables_tests_and_files(run, csv: Path, tmp_path: Path) -> None:
         assert f"wrote {out / name}" in outcome.err
     with (out / "results.csv").open() as stream:
         records = list(tables.DictReader(stream))
-    assert {record["method"] for record in records} == {"ALS", "RatingSVD", "PMF"}
+    assert {record["method"] for record in records} == {"ALS", "RatingSVD", "PMF", *BASELINES}
     assert "| ratings.csv |" in (out / "tables.md").read_text()
     assert r"\begin{tabular}" in (out / "tables.tex").read_text()
     assert "<h1>Comparison</h1>" in (out / "report.html").read_text()
@@ -88,7 +92,31 @@ def test_tables_tests_and_files(run, csv: Path, tmp_path: Path) -> None:
         store.put(replace(result, seconds=1234.0))
     again = run(*arguments, "--metric", "mae", "--retry")
     assert len(re.findall("1,?234", again.out)) == 6
-    assert len(store) == 6
+    assert len(store) == 10
+
+
+def test_evaluate_and_compare_show_the_same_figures(run, csv: Path, tmp_path: Path) -> None:
+    """By default, baselines included; these are in no rank and no test."""
+    tags, _ = make_labels(60, 8, 4, n_groups=2, n_factors=2, random_state=1)
+    write_libsvm(tmp_path / "tags.svm", tags.X, tags.Y)
+    for file, methods, metric in ((csv, METHODS, "mae"), (tmp_path / "tags.svm", ["-m", "plst"], "micro_f1")):
+        evaluated = run("evaluate", file, *methods, "--json").json["summary"]
+        compared = run("compare", file, *methods, "--json").json["metrics"][metric]
+        means = {name: one["mean"] for name, one in compared["data"][file.name].items()}
+        means |= {name: one[file.name] for name, one in compared["baselines"].items()}
+        assert means == pytest.approx({name: one[metric]["mean"] for name, one in evaluated.items()})
+        for name, of_data in compared["baselines"].items():
+            assert f"{name} is a baseline: {file.name} {of_data[file.name]:.4f}" in compared["tests"]
+    with pytest.raises(InvalidInputError, match="'ALS' is among the methods too"):
+        compare({"ALS": ALS()}, {"toy": ([(1, 1), (2, 1)] * 5, [1, 2] * 5)}, baselines={"ALS": ALS()})
+
+
+def test_what_only_a_baseline_has_is_not_shown(data: RatingDataset) -> None:
+    found = compare({"broken": ALS(-1)}, data, metrics=["mae"], baselines={"median": DummyRegressor()})
+    assert (found.measured, list(found.baseline_means("mae"))) == ([], ["median"])
+    assert set(found.absent("mae")) == {"broken", "median"}
+    with pytest.raises(InvalidInputError):
+        found.table("mae")
 
 
 @pytest.mark.usefixtures("data_dir")
@@ -176,7 +204,10 @@ def test_pictures_that_cannot_be_drawn_cost_nothing_else(
     assert {path.name for path in out.iterdir()} == FILES
     assert "warning: a picture of the report could not be drawn (ValueError" in outcome.err
     page = (out / "report.html").read_text()
-    assert re.search(r"mean of each method: ALS \d\.\d+, RatingSVD \d\.\d+\. The picture could not be drawn", page)
+    assert re.search(
+        r"mean of each method: ALS \d\.\d+, RatingSVD \d\.\d+(, [a-z ]+ \d\.\d+){2}\. The picture could not be drawn",
+        page,
+    )
 
 
 def test_a_report_that_cannot_be_written_costs_only_itself(run, csv: Path, tmp_path: Path) -> None:
@@ -259,10 +290,10 @@ def test_ctrl_c_says_what_is_kept(run, csv: Path, tmp_path: Path, monkeypatch: p
         patch.setattr(Board, "show", stop)
         outcome = run(*arguments, "--out", out)
         assert (outcome.status, outcome.out) == (130, "")
-        said = f"cofactor: interrupted: 3 of 6 cells are done and are kept in {out / 'runs'}"
+        said = f"cofactor: interrupted: 3 of 12 cells are done and are kept in {out / 'runs'}"
         assert outcome.err.splitlines()[-1] == said
         lost = run(*arguments)
-        assert lost.err.splitlines()[-1].endswith("3 of 6 cells are done and are lost, since there is no store")
+        assert lost.err.splitlines()[-1].endswith("3 of 12 cells are done and are lost, since there is no store")
     assert {path.name for path in out.iterdir()} == {"runs"}
     assert run(*arguments, "--out", out).status == 0
     assert {path.name for path in out.iterdir()} == FILES
@@ -273,7 +304,7 @@ def test_a_damaged_result_is_computed_again(run, csv: Path, tmp_path: Path) -> N
     store = tmp_path / "results"
     arguments = ["compare", csv, *METHODS, "--splits", 2, "--store", store, "--json"]
     first = run(*arguments).json["metrics"]["mae"]
-    path = next(store.glob("*.json"))
+    path = next(path for path in store.glob("*.json") if b'{"mae": 0' in path.read_bytes())
     path.write_bytes(path.read_bytes().replace(b'{"mae": 0', b'{"mae": 9', 1))
     outcome = run(*arguments)
     assert outcome.status == 0

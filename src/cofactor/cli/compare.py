@@ -194,7 +194,8 @@ def compare(
     Interrupt it whenever you like: with --out or --store, the same command goes on where it was. A cell that fails is
     told in a line, and does not stop the others.
 
-    With [bold]--rank[/bold], lists of recommendations are compared, popularity among them.
+    Below each table stand the baselines of cofactor evaluate, in no rank and no test. With [bold]--rank[/bold], lists
+    of recommendations are compared, popularity among them.
 
     What is said of columns and formats holds for all files. A TOML file can declare more: parameters and grids of each
     method, and of each file its own columns.
@@ -227,6 +228,7 @@ def compare(
                 "seeds": _seeds(seeds),
                 "metrics": metric,
                 **({"at": values["at"], "likes": values["likes"]} if ranked else {}),
+                "baselines": {} if ranked else chosen.baselines(None, settings),
             },
         )
     if folder is not None:
@@ -331,7 +333,7 @@ def _check_names(files: Iterable[str]) -> None:
 def _tables(comparison: Comparison) -> Iterator[tuple[str, MeanTable]]:
     """Yield the tables of the metrics that have numbers."""
     for metric in comparison.metrics:
-        if any(metric in result.measures for result in comparison.results):
+        if metric in comparison.measured:
             yield metric, comparison.table(metric)
         elif len(comparison.failed) < len(comparison.results):
             note(f"cofactor: note: no method here has {metric}")
@@ -412,6 +414,7 @@ def _plain(comparison: Comparison, tables: Mapping[str, MeanTable], written: Ite
             metric: {
                 "greater_is_better": table.scores.greater_is_better,
                 "data": dict(_means(table)),
+                "baselines": comparison.baseline_means(metric),
                 "tests": comparison.statistics(metric).lines(),
             }
             for metric, table in tables.items()

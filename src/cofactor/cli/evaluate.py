@@ -48,9 +48,7 @@ def evaluate(
     ] = None,
     splits: Annotated[
         int | None,
-        typer.Option(
-            "--splits", "--folds", metavar="N", min=1, help="Number of splits, or folds; by default 3, for labels 5."
-        ),
+        typer.Option("--splits", "--folds", metavar="N", min=1, help="Number of splits, or folds; by default 3."),
     ] = None,
     test_size: Annotated[
         float,

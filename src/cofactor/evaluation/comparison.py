@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -472,6 +473,8 @@ class Comparison:
         How it was measured, for people.
     protocol : str
         What tables call the splits: the name of the protocol, or of the class of the splitter.
+    baselines : tuple of str
+        Methods that are shown below tables, in no rank and no test.
 
     Examples
     --------
@@ -488,11 +491,18 @@ class Comparison:
     task: Task
     facts: Mapping[str, str] = field(default_factory=dict, repr=False)
     protocol: str = ""
+    baselines: tuple[str, ...] = ()
 
     @property
     def failed(self) -> list[Run]:
         """The results of cells which failed; ``error`` says why, in its first line."""
         return [result for result in self.results if result.status == "failed"]
+
+    @property
+    def measured(self) -> list[str]:
+        """Those of `metrics` of which a method has a number, baselines apart."""
+        there = {one["metric"] for one in self.records() if one["method"] not in self.baselines}
+        return [metric for metric in self.metrics if metric in there]
 
     def records(self) -> list[dict[str, Any]]:
         """Return one record for each number that was measured, as `tidy` does; ``pandas.DataFrame`` takes the list."""
@@ -523,8 +533,8 @@ class Comparison:
     def table(self, metric: str | None = None) -> MeanTable:
         """Return mean ± standard deviation (rank) of each method on each data set.
 
-        Methods without a single number are left out, since they cannot be ranked, and named below the
-        table; see `absent`.
+        Baselines stand below the table. So do methods without a single number, since they cannot be ranked; see
+        `absent`.
 
         Parameters
         ----------
@@ -539,10 +549,13 @@ class Comparison:
         records, metric = self.records(), metric or self.metrics[0]
         absent = self.absent(metric)
         methods = [method for method in _methods(records) if method not in absent]
-        return replace(mean_table(records, metric, methods=methods or None, absent=absent), protocol=self.protocol)
+        ranked = [one for one in records if one["method"] not in self.baselines]
+        return replace(mean_table(ranked, metric, methods=methods or None, absent=absent), protocol=self.protocol)
 
     def absent(self, metric: str | None = None) -> dict[str, str]:
-        """Return the methods without a single number of a metric, and why: in words that follow their names.
+        """Return the methods that are in no rank and no test, and why: in words that follow their names.
+
+        These are baselines, with their means, and methods without a single number of the metric.
 
         Parameters
         ----------
@@ -555,13 +568,31 @@ class Comparison:
         errors: dict[str, str] = {}
         for result in self.failed:
             errors.setdefault(result.method, result.error.partition("\n")[0])
-        return {
+        means = {
+            name: "is a baseline: " + ", ".join(f"{data} {mean:.4f}" for data, mean in found.items())
+            for name, found in self.baseline_means(metric).items()
+        }
+        return means | {
             method: f"has no {metric}, and is not in this table"
             if method in done
             else f"failed wherever it ran, and is in no table and no test: {errors[method]}"
             for method in _methods(records)
             if method not in there
         }
+
+    def baseline_means(self, metric: str) -> dict[str, dict[str, float]]:
+        """Return the mean of each baseline on each data set, as far as there are numbers.
+
+        Parameters
+        ----------
+        metric : str
+            Name of a measure.
+        """
+        values: dict[str, dict[str, list[float]]] = {}
+        for one in self.records():
+            if one["method"] in self.baselines and one["metric"] == metric:
+                values.setdefault(one["method"], {}).setdefault(one["data"], []).append(one["value"])
+        return {name: {data: fmean(ones) for data, ones in found.items()} for name, found in values.items()}
 
     def statistics(self, metric: str | None = None, alpha: float = 0.05) -> Conclusions:
         """Test whether the differences are more than chance, by the tests which make sense here.
@@ -630,6 +661,7 @@ def compare(
     grid_metric: str | None = None,
     at: int | Sequence[int] | None = None,
     likes: float | None = None,
+    baselines: Mapping[str, Any] | None = None,
     store: ResultStore | PathLike | None = None,
     n_jobs: int | None = None,
     retry_failed: bool = False,
@@ -672,6 +704,8 @@ def compare(
         Measure the lists of so many items that methods recommend, as `evaluate_recommendations` does, instead of
         predicted ratings: metrics are then such as "ndcg@10", and "popularity" is among the methods. Methods are
         compared over the users of each data set, see `Comparison.over_users`. An `InteractionDataset` needs it.
+    baselines : mapping of str to estimator, optional
+        Simple rules by name, other names than those of methods. Their means stand below tables, in no rank and no test.
     store : ResultStore, str or path-like, optional
         Folder for results, as they end: what is in it already is not computed again.
     n_jobs, retry_failed
@@ -728,10 +762,15 @@ def compare(
     searching = {name: _searching(name, asked) for name in asked.estimators}
     if asked.at:
         searching = {POPULARITY: Popularity(), **searching}
+    beside = tuple(baselines or ())
+    twice = next((name for name in beside if name in searching), None)
+    if twice is not None:
+        raise InvalidInputError(f"{twice!r} is among the methods too", argument="baselines")
+    searching |= baselines or {}
     how = (store is not None, version)
     cells = [cell for one in asked.sets for seed in asked.seeds for cell in _cells(searching, one, asked, seed, *how)]
     results = run_cells(cells, store, n_jobs, progress, retry_failed)
-    return Comparison(results, asked.metrics, asked.task, _facts(searching, asked), kind_of(asked.protocol))
+    return Comparison(results, asked.metrics, asked.task, _facts(searching, asked), kind_of(asked.protocol), beside)
 
 
 # ---------------------------------------------------------------- methods

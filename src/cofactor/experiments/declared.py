@@ -47,7 +47,7 @@ class Declared:
         Data by name.
     grids : dict of str to dict
         Of rating models, values of parameters to try; those of label models are in the estimators.
-    splits, n_splits, seeds, metrics, grid_metric, at, likes
+    splits, n_splits, seeds, metrics, grid_metric, at, likes, baselines
         As in `compare`.
     title : str
         For the report.
@@ -63,6 +63,7 @@ class Declared:
     grid_metric: str | None = None
     at: Sequence[int] | None = None
     likes: float | None = None
+    baselines: Mapping[str, Any] = field(default_factory=dict)
     title: str = "Comparison"
 
     def compare(self, **options: Any) -> Comparison:
@@ -84,6 +85,7 @@ class Declared:
             grid_metric=self.grid_metric,
             at=self.at,
             likes=self.likes,
+            baselines=self.baselines,
             **options,
         )
 

@@ -103,8 +103,7 @@ def comparison_page(comparison: Comparison, *, title: str = "Comparison", digits
     records = comparison.records()
     if not records:
         raise InvalidInputError("there are no results to report", advice="run the comparison first")
-    present = {record["metric"] for record in records}
-    shown = [metric for metric in comparison.metrics if metric in present]
+    shown = comparison.measured
     tables = {metric: comparison.table(metric) for metric in shown}
     return document(
         title,

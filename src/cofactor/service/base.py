@@ -491,8 +491,8 @@ class Task(ABC):
         """
         return dict(models)
 
-    def baselines(self, loaded: Loaded, settings: Settings) -> dict[str, Any]:
-        """Return simple rules with which the models are compared, by name."""
+    def baselines(self, loaded: Loaded | None, settings: Settings) -> dict[str, Any]:
+        """Return simple rules with which the models are compared, by name; without data such as suit any."""
         return {}
 
     def prepared(

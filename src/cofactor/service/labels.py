@@ -120,7 +120,7 @@ class LabelTask(Task):
     one_model, many_models = "label model", "label models"
     default_model = "label-ridge"
     compared_models = ("label-ridge", "mlknn")
-    default_protocol, default_splits = "kfold", 5
+    default_protocol = "kfold"
     best, highest = "micro_f1", True
     other_names = OTHER_NAMES
 
@@ -277,7 +277,7 @@ class LabelTask(Task):
             return measured
         return replace(measured, by_label={name: tally.table() for name, tally in tallies.items()})
 
-    def baselines(self, loaded: Loaded, settings: Settings) -> dict[str, Any]:
+    def baselines(self, loaded: Loaded | None, settings: Settings) -> dict[str, Any]:
         """Return the rule that gives every instance the frequent labels."""
         missing = settings.options.get("missing", "error")
         model = LabelFrequencies(threshold=0, missing=missing, random_state=settings.seed)

@@ -63,7 +63,6 @@ class RatingTask(Task):
     default_model = "recommender"
     tuned_model = "mmmf"  #: where a penalty, or a number of factors, is given, and no model
     compared_models = ("mmmf", "als")
-    default_protocol, default_splits = "holdout", 3
     best = "mae"
 
     # ---------------------------------------------------------------- files and models
@@ -278,9 +277,9 @@ class RatingTask(Task):
             notes=notes,
         )
 
-    def baselines(self, loaded: Loaded, settings: Settings) -> dict[str, Any]:
+    def baselines(self, loaded: Loaded | None, settings: Settings) -> dict[str, Any]:
         """Return the most frequent level, and the median of each user."""
-        scale = loaded.data.scale
+        scale = None if loaded is None else loaded.data.scale
         return {"most frequent": MostFrequentLevel(scale), "user median": UserMedian(scale)}
 
     def prepared(
