@@ -105,6 +105,8 @@ def test_commands_without_work_load_nothing_heavy(tmp_path: Path) -> None:
     table = str(tmp_path / "x.csv")
     commands = [
         (["--help"], ""),
+        (["--version"], ""),
+        (["fit", "--help"], ""),
         (["info", path], ""),
         (["info", nowhere], f"{nowhere}: no such file"),
         (["fit", table], f"{table}: no such file, and no known data set"),

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import gzip
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.children import answer_of
 
 import cofactor
 from cofactor.cli.interrupts import INTERRUPTED
@@ -359,12 +358,21 @@ def test_odd_names_of_files(run, csv: Path, tmp_path: Path, monkeypatch: pytest.
         assert Path(name).read_text().count("\n") == csv.read_text().count("\n")
 
 
-def test_a_name_that_is_no_text_is_printed_as_it_is(csv: Path, tmp_path: Path) -> None:
-    fit = [sys.executable, "-m", "cofactor", "fit", csv, "--model", "als", "--alpha", "1", "--out", b"\xff.cofactor"]
-    strict = os.environ | {"PYTHONIOENCODING": "utf-8:strict"}  # as in most locales but C
-    done = subprocess.run(fit, cwd=tmp_path, env=strict, capture_output=True, check=False)
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert b"\xff.cofactor (" in done.stdout
+@pytest.mark.processes
+def test_a_name_that_is_no_text_is_printed_as_it_is(csv: Path) -> None:
+    code = """
+import io, sys
+sys.argv = ["cofactor", "fit", csv, "--model", "als", "--alpha", "1", "--out", out]
+printed = io.BytesIO()
+sys.stdout = io.TextIOWrapper(printed, "utf-8")  # which is strict, as in most locales but C
+from cofactor.cli import main
+status = main()
+sys.stdout.flush()
+answer.send((status, printed.getvalue()))
+"""
+    status, printed = answer_of(code, csv=str(csv), out=str(csv.with_name(os.fsdecode(b"\xff.cofactor"))))
+    assert status == 0
+    assert b"\xff.cofactor (" in printed
 
 
 def test_nothing_is_written_onto_an_input(run, csv: Path, model: Path, tmp_path: Path) -> None:

@@ -43,16 +43,6 @@ def test_examples_in_the_help_use_options_that_exist(command: str) -> None:
         assert used - {"-"} <= options
 
 
-def test_version_and_help_load_nothing_heavy() -> None:
-    code = (
-        "import sys; from cofactor.cli import main; main(['fit', '--help']); main(['--version'])\n"
-        "heavy = {'numpy', 'numba', 'scipy', 'sklearn', 'matplotlib', 'pandas'}\n"
-        "print(*sorted(heavy & set(sys.modules)), file=sys.stderr)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.returncode, done.stderr.split()) == (0, [])
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

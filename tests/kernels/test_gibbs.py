@@ -151,11 +151,10 @@ def test_probabilities_of_levels(biased):
     expected = np.diff(np.pad(below, ((0, 0), (1, 1)), constant_values=((0, 0), (0, 1))), axis=1)
     np.testing.assert_allclose(out, expected, atol=1e-6)
     np.testing.assert_allclose(out.sum(axis=1), 1, atol=1e-14)
-    # The same thresholds for all, which take no memory.
-    common = np.broadcast_to(thresholds[0, 0].astype(float), thresholds.shape)
-    gibbs.level_probabilities(0, 30, users, items, np.arange(S), U, V, common, roots, biased, out)
-    again = np.empty_like(out)
-    gibbs.level_probabilities(0, 30, users, items, np.arange(S), U, V, common.astype(np.float32), roots, biased, again)
+    # One row of thresholds for all.
+    common, again = thresholds[:, :1].copy(), np.empty_like(out)
+    for each, found in ((common, out), (np.repeat(common, n, axis=1), again)):
+        gibbs.level_probabilities(0, 30, users, items, np.arange(S), U, V, each, roots, biased, found)
     np.testing.assert_allclose(out, again, atol=1e-14)
 
 

@@ -141,7 +141,7 @@ def test_later_draws_from_the_same_equations_are_those_of_a_row(p, n, weighted):
     other, precision, shift = rng.normal(size=(n, p)), positive_definite(rng, p), rng.normal(size=p)
     roots = rng.gamma(2, 1, n) if weighted else np.full(1, 1.3)
     prior, room = gibbs_rows.prior_equations(precision), gibbs_rows.room_of_rows(p, 0.0)
-    table, rows = gibbs_rows.own_table(np.arange(n), other, True, 0.0)
+    table, rows = gibbs_rows.own_table(np.arange(n, dtype=np.int32), other, True, 0.0)
     expected, out = np.empty(p), np.empty(p)
     gibbs_rows.begin_draws(roots, table, prior, shift, room)
     for row in range(3):

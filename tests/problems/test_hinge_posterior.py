@@ -99,11 +99,11 @@ def grid_moments(levels: np.ndarray, weights: np.ndarray, centre: np.ndarray, de
 def test_a_new_user_is_drawn_from_the_pseudo_posterior():
     levels, v = np.array([1, 3, 4, 4, 5], dtype=np.uint8), np.array([0.5, 1.0, -1.5, 1.0, 2.0])
     centre, deviation, n = np.array([-2.0, -1.0, 1.0, 2.0]), 1.5, 8000
-    u, theta = np.empty((n, 1, 1)), np.empty((n, 1, 4))
-    indptr, items = np.array([0, 5]), np.arange(5, dtype=np.int32)
+    u, theta = np.empty((n, 1, 1), np.float32), np.empty((n, 1, 4), np.float32)
+    indptr, items, table = np.array([0, 5]), np.arange(5, dtype=np.int32), v[:, None].astype(np.float32)
     for k in range(n):
         hinges.fold_hinge_rows(
-            0, 1, fold(7, k), indptr, items, levels, v[:, None], False, np.ones(1), np.zeros((1, 1)), centre,
+            0, 1, fold(7, k), indptr, items, levels, table, False, np.ones(1), np.zeros((1, 1)), centre,
             np.full(4, deviation**-2), C, WIDTH, np.zeros((1, 1)), centre[None], 25, u[k], theta[k],
         )  # fmt: skip
     expected = grid_moments(levels, v, centre, deviation)
@@ -115,8 +115,8 @@ def test_a_new_item_is_drawn_from_the_pseudo_posterior():
     """Given rows and thresholds of its users: compared with quadrature over its one weight."""
     rng = np.random.default_rng(3)
     levels, u, theta = np.array([1, 3, 4, 5], dtype=np.uint8), np.array([0.5, 1.0, -1.5, 1.0]), rng.normal(size=(4, 4))
-    theta, n = np.sort(theta, axis=1) * 2, 4000
-    drawn = np.empty((n, 1, 1))
+    theta, n = (np.sort(theta, axis=1) * 2).astype(np.float32), 4000
+    drawn = np.empty((n, 1, 1), np.float32)
     for k in range(n):
         hinges.fold_hinge_columns(
             0, 1, fold(7, k), np.array([0, 4]), np.arange(4, dtype=np.int32), levels, u[:, None], theta, False,
