@@ -370,7 +370,7 @@ def test_a_table_of_texts_and_tags_is_not_one_of_ratings_by_its_place(run, tmp_p
     rows = "".join(f"{k},printer {k} is broken,it|urgent|floor {k}\n" for k in range(30))
     (tmp_path / "tickets.csv").write_text(f"id,body,tags\n{rows}")
     error = run("fit", tmp_path / "tickets.csv").error
-    assert "column 'tags': expected a number, found 'it|urgent|floor 0'; if it holds texts with tags, add --labels tags" in error
+    assert "column 'tags': expected a number, found 'it|urgent|floor 0'; if it holds texts with tags" in error
     (tmp_path / "ratings.csv").write_text("user,item,rating\n1,2,3\n1,3,x\n")
     assert "labels" not in run("fit", tmp_path / "ratings.csv").error
 
