@@ -122,6 +122,8 @@ def test_rules_of_lists(run, data: RatingDataset, model: Path, tmp_path: Path) -
     groups.write_text("item,group\n" + "".join(f"{item},{'even' if item % 2 == 0 else 'odd'}\n" for item in counts))
     found = items("--groups", groups, "--per-group", 2)
     assert sorted(item % 2 for item in found) == [0, 0, 1, 1]
+    found = items("--groups", groups, "--min-per-group", "even=7", "--per-group", "odd=1")
+    assert sorted(item % 2 for item in found) == [*[0] * 7, 1]
     last, boosts = items("-n", 40)[-1], tmp_path / "boosts.csv"
     boosts.write_text(f"item,boost\n{last},100\n")
     assert items("--boost", boosts)[0] == last
@@ -131,8 +133,14 @@ def test_rules_of_lists(run, data: RatingDataset, model: Path, tmp_path: Path) -
     error = run("recommend", model, "--user", 5, "--boost", boosts).error
     assert f"boosts.csv: item {last} has the boost 'much', expected a number" in error
     for wrong, message in (
-        (("--per-group", 2), "--groups and --per-group go together"),
+        (("--per-group", 2), "--groups and --per-group or --min-per-group go together"),
         (("--groups", groups, "--per-group", -1), "--per-group -1: expected a whole number of at least 0"),
+        (("--groups", groups, "--min-per-group", 6), "--min-per-group 6: lists of 10 items cannot have 12"),
+        (("--groups", groups, "--min-per-group", "old=1"), "no item has the group 'old'"),
+        (
+            ("--groups", groups, "--min-per-group", "even"),
+            "--min-per-group even: expected a whole number, or GROUP=K,GROUP=K",
+        ),
         (("--min-support", -3), "--min-support -3: expected a whole number"),
         (("--novelty", -1), "--novelty -1"),
     ):

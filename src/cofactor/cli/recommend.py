@@ -78,6 +78,8 @@ def recommend(
     # Names of the library, and of options that other commands have under other names.
     names = {one.name: one.flags[0] if one.flags else f"--{one.name.replace('_', '-')}" for one in RECOMMEND}
     names |= {"timestamp": "--time-column", "at_most": "--per-group", "new_items": "--item-features"}
+    if own["at_least"] is None:  # else it may be either of them
+        names["at_least"] = "--min-per-group"
     with limited_threads(threads), naming(names):
         of_fit = options.given(context, _OF_FIT)
         service = _service_of(model, own, of_fit, quiet=json)

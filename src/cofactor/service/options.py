@@ -274,6 +274,25 @@ def parse_costs(text: str) -> tuple[float, ...]:
         raise InvalidInputError("expected two numbers, such as 1,5", argument="costs", found=text) from None
 
 
+def parse_quota(text: str, argument: str = "per_group") -> int | dict[str, int]:
+    """Return how many items of each group a list may have, or of the groups that are named.
+
+    Examples
+    --------
+    >>> parse_quota("2"), parse_quota("crime=1,short films=2")
+    (2, {'crime': 1, 'short films': 2})
+    """
+    parts = [part.rpartition("=") for part in text.split(",")]
+    try:
+        if len(parts) == 1 and not parts[0][1]:
+            return int(text)
+        if all(group and equals for group, equals, _ in parts):
+            return {group.strip(): int(number) for group, _, number in parts}
+    except ValueError:
+        pass
+    raise InvalidInputError("expected a whole number, or GROUP=K,GROUP=K", argument=argument, found=text)
+
+
 def asked_of(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return what options ask of decisions, as `LabelModel.set_decision` takes it.
 
@@ -740,8 +759,19 @@ _RECOMMENDING: dict[str, tuple[Option, ...]] = {
             kind=float,
             unit="X",
         ),
-        Option("groups", "A table of item id and group, for --per-group.", unit="FILE"),
-        Option("per_group", "Most items of each group in a list.", kind=int, unit="K"),
+        Option("groups", "A table of item id and group, for --per-group and --min-per-group.", unit="FILE"),
+        Option(
+            "per_group",
+            "Most items of each group in a list, or of those that are named.",
+            unit="K|GROUP=K,...",
+            parse=parse_quota,
+        ),
+        Option(
+            "min_per_group",
+            "Fewest items of each group in a list, or of those that are named: local=2.",
+            unit="K|GROUP=K,...",
+            parse=partial(parse_quota, argument="min_per_group"),
+        ),
         Option(
             "boost",
             "A table of item id and number, which is added to the item's score; .7 makes it count twice where scores "

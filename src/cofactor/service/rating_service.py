@@ -660,12 +660,12 @@ def _ranking_model(model: Any, how: Mapping[str, Any]) -> Any:
 def _rules(model: Any, options: Mapping[str, Any], folding: bool, new: FeatureTable | None) -> dict[str, Any]:
     """Return the argument ``rules`` of ``recommend``; nothing where none are asked for."""
     asked = {name: options[name] for name in ("min_support", "diversity", "novelty") if options[name] is not None}
-    if (options["groups"] is None) != (options["per_group"] is None):
-        both = (Argument("groups"), " and ", Argument("per_group"))
+    quotas = {"at_most": options["per_group"], "at_least": options["min_per_group"]}
+    if (options["groups"] is None) != all(quota is None for quota in quotas.values()):
+        both = (Argument("groups"), " and ", Argument("per_group"), " or ", Argument("min_per_group"))
         raise InvalidInputError((*both, " go together: the group of each item, and how many of each a list may have"))
     if options["groups"] is not None:
-        groups = _by_item(options["groups"], options["encoding"], "group", model, new)
-        asked |= {"groups": groups, "at_most": options["per_group"]}
+        asked |= {"groups": _by_item(options["groups"], options["encoding"], "group", model, new), **quotas}
     if options["boost"] is not None:
         boost = _by_item(options["boost"], options["encoding"], "boost", model, new)
         asked["boost"] = {item: _number(text, item, options["boost"]) for item, text in boost.items()}
