@@ -46,6 +46,7 @@ FILES: dict[str, str] = {
     "liked.csv": "user,item,liked\n" + "".join(f"{u},{i},{5 - (u * i) % 4}\n" for u in range(6) for i in range(6)),
     "labels.arff": "@relation r\n@attribute x numeric\n@attribute tag {0,1}\n@data\n"
     + "".join(f"{i % 7},{i % 2}\n" for i in range(60)),
+    "tickets.csv": "id,body,tags\n" + "".join(f"{i},printer {i} is broken,it|urgent|floor {i}\n" for i in range(30)),
     "posts.csv": "id,title,views,text,tags\n"
     + "".join(
         f"{i},post {i},{i % 7 + 1},{['fish', 'boat'][i % 2]} text,{['a|b', 'a|c', 'b', 'c|a'][i % 4]}\n"
@@ -287,6 +288,8 @@ known_sets; os.remove('u.user'); datasets.load_side_features('ml-100k', '.')
     text_file('1|20|M|other|1\n2|30|features|other|1\n', 'u.user'); datasets.load_side_features('ml-100k', '.')
 rcv1; datasets.load_labels('rcv1-sample1', aligned='realigned', data_home='.')
     datasets.load_labels('rcv1subset1', aligned='realigned', data_home='.')
+cofactor fit tickets.csv --out x.cofactor
+    cofactor fit tickets.csv --labels tags --label-sep '|' --text body --id id --out x.cofactor
 cofactor fit posts.csv --out x.cofactor
     cofactor fit posts.csv --user id --item title --out x.cofactor
     cofactor fit posts.csv --labels tags --label-sep '|' --text title,text --out x.cofactor
