@@ -116,7 +116,9 @@ def test_columns_of_equal_names(names):
     ids=["sets", "lists", "a text", "a set in a frame"],
 )
 def test_what_is_no_table_of_labels(given, holds):
-    with pytest.raises(InvalidInputError, match=rf"of 0 and 1{holds}; scikit-learn's Multi\w+ makes one .* names$"):
+    with pytest.raises(
+        InvalidInputError, match=rf"of 0 and 1{holds}; scikit-learn's Multi\w+ makes one .* names; take"
+    ):
         as_labels(given)
 
 
