@@ -301,6 +301,8 @@ def test_a_pipeline_predicts_for_features(run, tags: LabelDataset, table: Path, 
     assert "has 10 features" in run("predict", unnamed, table).error
     X.to_csv(bare, index=False)
     assert run("predict", unnamed, bare, "--form", "table").out == told.out
+    X.assign(f0=[None, *X["f0"][1:]]).to_csv(bare, index=False)
+    assert "have no value, and a pipeline keeps nothing to fill them with" in run("predict", unnamed, bare).error
 
 
 def test_a_pipeline_predicts_for_texts(run, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV
 import cofactor
 from cofactor.datasets import make_labels
 from cofactor.errors import InputWarning, InvalidInputError
-from cofactor.labels import LEML, ClassifierChain, LabelRidge
+from cofactor.labels import LEML, PLST, ClassifierChain, LabelRidge
 from cofactor.labels.targets import NEVER, SHARES, learn_target_cuts
 from cofactor.metrics import micro_precision, micro_recall
 
@@ -224,3 +224,17 @@ def test_damaged_decisions_are_refused(model: LabelRidge, change: str) -> None:
         state["wanted"] = {} if change == "nothing wanted" else {"at_most": -1}
     with pytest.raises(InvalidInputError):
         type(model.decision_).from_state(state).check(4)
+
+
+@pytest.mark.parametrize(
+    "wanted", [{"costs": (1, 5)}, {"costs": (1, [5, 2, 3])}, {"cuts": [0.2, 0.4, 0.6]}, {"cuts": {"a": 0.2}}]
+)
+def test_a_model_that_was_asked_to_decide_so_comes_back_from_its_file(wanted, tmp_path):
+    X = np.random.default_rng(0).normal(size=(120, 4))
+    model = PLST(alpha=1.0, decide_for=wanted).fit(X, X[:, :3] > 0, label_names=["a", "b", "c"])
+    model.save(tmp_path / "model")
+    loaded = cofactor.load(tmp_path / "model")
+    assert np.array_equal(loaded.predict(X), model.predict(X))
+    assert loaded.get_params()["decide_for"].keys() == wanted.keys()
+    again = clone(loaded).fit(X, X[:, :3] > 0, label_names=["a", "b", "c"])
+    assert np.array_equal(again.predict(X), model.predict(X))

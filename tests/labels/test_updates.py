@@ -227,6 +227,27 @@ def test_new_labels_are_those_of_a_fit_to_all(sizes, weighted, tmp_path):
     np.testing.assert_allclose(model.decision_function(X), again.decision_function(X), rtol=1e-8, atol=1e-9)
 
 
+def test_probabilities_of_others_stay_where_labels_are_added(tmp_path):
+    """The context of a row is that of the labels it was learned with, though a new one is on everywhere else."""
+    rng = np.random.default_rng(0)
+    one = np.eye(4)[rng.integers(0, 4, 300)]
+    X = one + 0.8 * rng.normal(size=one.shape)
+    model = LabelRidge(kernel="linear", random_state=0).fit(X, one, label_names=NAMES)
+    assert model.decision_.calibration.context is not None
+    before, tags = model.predict_proba(X), model.predict(X)
+    model.add_labels(X, (X[:, :1] > -0.5).astype(int), label_names=["often"]).save(tmp_path / "model")
+    for found in (model, cofactor.load(tmp_path / "model")):
+        assert np.array_equal(found.predict_proba(X)[:, :4], before)
+        assert np.array_equal(found.predict(X)[:, :4], tags)
+    model.drop_labels(["often"])
+    assert np.array_equal(model.predict_proba(X), before)
+    header, arrays = read_model(tmp_path / "model")
+    header["learned"]["decision_"]["map"]["calibration"]["map"]["in_context"] = 9
+    write_model(tmp_path / "forged", header, arrays)
+    with pytest.raises(ModelFileError, match="context of the calibration is of 9 labels, of 5"):
+        cofactor.load(tmp_path / "forged")
+
+
 def test_a_label_that_is_known_on_other_instances_is_learned_from_these():
     X, Y = planted()
     old, own, later = slice(150), slice(100, 250), slice(250, None)
@@ -342,3 +363,12 @@ def test_a_fit_that_chose_nothing_takes_no_new_labels():
     X, Y = planted()
     with pytest.raises(InvalidInputError, match="no label varied in the fit"):
         LabelRidge().fit(X, 0 * Y).add_labels(X, Y[:, :1], label_names=["more"])
+
+
+@pytest.mark.parametrize("name", ["", None, np.nan, True])
+def test_a_new_name_is_a_text_or_a_whole_number(name):
+    X, Y = planted()
+    model = LabelRidge(alpha=1.0, kernel="linear").fit(X, Y, label_names=NAMES)
+    with pytest.raises(InvalidInputError, match="expected texts or whole numbers as new names"):
+        model.rename_labels({"sea": name})
+    assert model.label_names_.tolist() == NAMES

@@ -135,18 +135,17 @@ def label_facts(model: Any) -> Facts:
         **({"new_instances": new, "refit_due": model.refit_due_} if new else {}),
         "held_out_micro_f1": model.decision_.held_out_f1,
     }
-    constant = values["constant_labels"]
+    constant, due = values["constant_labels"], values.get("refit_due")
     shown = {
         "features": f"{values['features']:,}",
         "labels": f"{values['labels']:,}",
         "constant labels": ", ".join(constant[:5]) + (f", ... ({len(constant)})" if len(constant) > 5 else ""),
         "threshold": _cuts_shown(model.threshold_),
         "decides": model.decision_.words,
-        "since the fit": plural(new, "new instance", form=",.10g") if new else "",
+        "since the fit": plural(new, "new instance", form=",.10g") + (": fit it again" if due else "") if new else "",
         "held-out micro-F1": "" if model.decision_.held_out_f1 is None else f"{model.decision_.held_out_f1:.4f}",
     }
-    due = "a tenth or more of the instances came after the fit: fit a model to all of them"
-    notes = (due,) if values.get("refit_due") else ()
+    notes = ("a tenth or more of the instances came after the fit: fit a model to all of them",) if due else ()
     return Facts(values["model"], values, {name: text for name, text in shown.items() if text}, notes)
 
 
@@ -881,6 +880,9 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         check_is_fitted(self)
         if not isinstance(names, Mapping):
             raise InvalidTypeError("expected a mapping, new names by old ones", argument="names", found=names)
+        for name in names.values():
+            if isinstance(name, bool) or not isinstance(name, str | int | np.integer) or name == "":
+                raise InvalidInputError("expected texts or whole numbers as new names", argument="names", found=name)
         renamed = self.label_names_.copy()
         renamed[label_positions(names, self.label_names_)] = list(names.values())
         self._relabel(checked_names(renamed.tolist(), len(renamed)).tolist())

@@ -500,6 +500,8 @@ class Calibration:
         Cuts of logits, see the module.
     target_cuts : ndarray, or None
         Cuts of probabilities for precisions and recalls, see `cofactor.labels.targets`.
+    in_context : int, or None
+        How many labels, from the first, the context is of, where others were added later; None for all.
 
     Examples
     --------
@@ -513,6 +515,7 @@ class Calibration:
     recorded: NDArray[np.float64] | None = None
     set_cuts: NDArray[np.float64] | None = None
     target_cuts: NDArray[np.float32] | None = None
+    in_context: int | None = None
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Calibration:
@@ -532,7 +535,7 @@ class Calibration:
         constant = np.abs(scores) >= CONSTANT_SCORE
         logits[constant] = scores[constant]
         if self.context is not None:
-            rows = context_rows(logits)
+            rows = context_rows(logits[:, : self.in_context])
             for here, part in double_blocks(logits):
                 apply_context(part, rows[here], self.context, CONSTANT_SCORE)
                 logits[here] = part
@@ -556,6 +559,7 @@ class Calibration:
             offset=self.offset[kept],
             recorded=None if self.recorded is None else self.recorded[kept],
             target_cuts=None if self.target_cuts is None else self.target_cuts[:, :, np.append(kept, -1)],
+            in_context=None if self.in_context is None else int(np.count_nonzero(kept < self.in_context)) or None,
         )
 
     def joined(self, other: Calibration) -> Calibration:
@@ -569,6 +573,7 @@ class Calibration:
             offset=np.append(self.offset, other.offset),
             recorded=None if self.recorded is None else np.append(self.recorded, np.ones(len(other.slope))),
             target_cuts=cuts,
+            in_context=self.in_context or len(self.slope),
         )
 
     def check(self, n_labels: int) -> None:
@@ -590,6 +595,9 @@ class Calibration:
                 raise InvalidInputError(f"target_cuts of the calibration must be float32 of shape {shape}")
             if not ((cuts >= 0) & (cuts < 1)).all():
                 raise InvalidInputError("target_cuts of the calibration must be from 0 to 1")
+        first = self.in_context
+        if first is not None and (type(first) is not int or not 0 < first <= n_labels):
+            raise InvalidInputError(f"the context of the calibration is of {first!r} labels, of {n_labels}")
         if not (self.slope > 0).all() or (self.context is not None and not (self.context[:2] > 0).all()):
             raise InvalidInputError("slopes of the calibration must be above 0")
         if self.set_cuts is not None and (np.diff(self.set_cuts) < 0).any():

@@ -76,13 +76,18 @@ _DEEPEST = 8
 def from_plain(value: Any, models: Mapping[str, Any], depth: int = 0) -> Any:
     """Return a parameter from the form that JSON holds; estimators in it are of classes in `models`.
 
-    A dict of numbers alone is such a dict, as weights by name are; lists may hold estimators.
+    A dict of numbers alone is such a dict, as weights by name are, and so is one that names no class, as a decision's
+    cuts and costs are; lists may hold estimators.
     """
     if depth > _DEEPEST:
         raise InvalidInputError(f"its parameters are nested more than {_DEEPEST} deep")
     if isinstance(value, list):
         return [from_plain(one, models, depth + 1) for one in value]
-    if isinstance(value, dict) and not all(isinstance(number, int | float) for number in value.values()):
+    if isinstance(value, dict) and all(isinstance(number, int | float) for number in value.values()):
+        return value
+    if isinstance(value, dict) and not value.keys() & {"class", "params"}:
+        return {name: from_plain(one, models, depth + 1) for name, one in value.items()}
+    if isinstance(value, dict):
         params = member(value, "params", dict)
         kind = models.get(member(value, "class", str))
         if not isinstance(kind, type) or not issubclass(kind, BaseEstimator):

@@ -16,7 +16,7 @@ from sklearn.utils import get_tags
 from cofactor.checks import AUTO
 from cofactor.datasets.readers.matrices import in_form, indicator
 from cofactor.datasets.types import LabelDataset
-from cofactor.errors import Argument, InvalidInputError, Text
+from cofactor.errors import Argument, InvalidInputError, Place, Text
 from cofactor.labels import Explanation, LabelModel
 from cofactor.labels.base import LabelPredictions, label_facts
 from cofactor.labels.data import features_to_score
@@ -30,7 +30,7 @@ from cofactor.service import label_files
 from cofactor.service.base import ModelService, about, explanation_to_json
 from cofactor.service.options import asked_of
 from cofactor.service.results import AnswerTable, Loaded, shortest
-from cofactor.text import did_you_mean, plural
+from cofactor.text import did_you_mean, plural, shorten
 
 _FEW = 100  #: names that are told with a model
 _LABELS_SHOWN = 20  #: labels on a terminal
@@ -608,6 +608,9 @@ class RowReader:
             advice = ("leave out ", Argument("text"))
             raise InvalidInputError((Argument("text"), " is for pipelines that take texts"), advice=advice)
         data = label_files.read_features(file, self._first, options, labels)
+        if data.filled:
+            gaps = f"cells of {shorten(list(data.filled))} have no value"
+            raise InvalidInputError(f"{gaps}, and a pipeline keeps nothing to fill them with", place=Place(file))
         if not self._before:
             return data
         X = self._through(in_form(data.X, "auto" if self._takes_sparse else False, file)).features
