@@ -142,7 +142,7 @@ def label_facts(model: Any) -> Facts:
         "constant labels": ", ".join(constant[:5]) + (f", ... ({len(constant)})" if len(constant) > 5 else ""),
         "threshold": _cuts_shown(model.threshold_),
         "decides": model.decision_.words,
-        "since the fit": plural(new, "new instance", form=",.10g") + (": fit it again" if due else "") if new else "",
+        "since the fit": plural(new, "new instance", form=",.10g") + (", a refit is due" if due else "") if new else "",
         "held-out micro-F1": "" if model.decision_.held_out_f1 is None else f"{model.decision_.held_out_f1:.4f}",
     }
     notes = ("a tenth or more of the instances came after the fit: fit a model to all of them",) if due else ()

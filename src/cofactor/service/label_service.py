@@ -608,11 +608,11 @@ class RowReader:
             advice = ("leave out ", Argument("text"))
             raise InvalidInputError((Argument("text"), " is for pipelines that take texts"), advice=advice)
         data = label_files.read_features(file, self._first, options, labels)
+        if not self._before:
+            return data
         if data.filled:
             gaps = f"cells of {shorten(list(data.filled))} have no value"
             raise InvalidInputError(f"{gaps}, and a pipeline keeps nothing to fill them with", place=Place(file))
-        if not self._before:
-            return data
         X = self._through(in_form(data.X, "auto" if self._takes_sparse else False, file)).features
         names = tuple(map(str, range(X.shape[1])) if self.terms is None else self.terms)
         return replace(data, X=X, feature_names=names)
