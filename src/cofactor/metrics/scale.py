@@ -15,7 +15,7 @@ _SAME = 1e-4
 
 
 def as_ratings(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    """Return ratings, or predictions of them, as an array; refuse what is none of finite numbers."""
+    """Return ratings, or predictions of them, as an array of finite numbers; refuse anything else."""
     refuse_masked(values, name)
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or not array.size:

@@ -299,7 +299,7 @@ def as_names(names: Sequence[Any] | None, name: str, n: int) -> list[str]:
 
 
 def check_named(given: Any, name: str, what: str, advice: str = "") -> None:
-    """Refuse what is no mapping from names to this, or has no name."""
+    """Require a mapping from names to this, with at least one name."""
     if not isinstance(given, Mapping):
         problem = f"{name} must be a mapping from names to {what}, found {type(given).__name__}"
         raise InvalidTypeError(problem, argument=name, advice=advice)
