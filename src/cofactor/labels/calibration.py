@@ -361,9 +361,12 @@ def fit_label_context(
         rows[:, [0, 1, 3]] = 0.0  # the weights of these stay 0
     targets = _context_targets(logits, rows, labels, w)
     kept, value = _NONE, targets @ _NONE - w * _log_partition(logits, rows, _NONE)
-    coarse = subsample(PART, logits, rows, targets, w) if logits.size > COARSE else None
+    step = PART if logits.size > COARSE else 1
+    part, rows_of_part, targets_of_part, w_part = subsample(step, logits, rows, targets, w)
     for basis, n_errors in ((_STRAIGHT, 1), (np.eye(5), 2)):
-        start = kept if coarse is None else _context_weights(*coarse, kept, basis)[0]
+        start = kept
+        if step > 1:
+            start, _, _ = _context_weights(part, rows_of_part, targets_of_part, w_part, kept, basis)
         weights, left, hessian = _context_weights(logits, rows, targets, w, start, basis)
         found = targets @ weights - w * _log_partition(logits, rows, weights)
         found -= np.einsum("ij,ji->i", left, np.linalg.solve(hessian, left.T))  # what a row added to its own
